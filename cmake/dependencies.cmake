@@ -1,4 +1,4 @@
-# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, sqlite, argon2, crypto, ssl, pcre2, llhttp, asio,
+# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, sqlite, argon2, crypto, ssl, pcre2, nghttp2, llhttp, asio,
 # Threads::Threads.
 find_package(Threads REQUIRED)
 
@@ -35,6 +35,7 @@ stoker_library(argon2 argon2 argon2.h)
 stoker_library(crypto crypto openssl/evp.h)
 stoker_library(ssl ssl openssl/ssl.h)
 stoker_library(pcre2 pcre2-8 pcre2.h)
+stoker_library(nghttp2 nghttp2 nghttp2/nghttp2.h)
 
 # Debian ships llhttp as C sources (node-llhttp).
 find_path(STOKER_LLHTTP_INCLUDE llhttp.h PATHS /usr/share/include/llhttp REQUIRED)

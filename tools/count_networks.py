@@ -271,6 +271,28 @@ def unet3d():
     return net
 
 
+def unet():
+    """arXiv 1505.04597, as it is built today: 64 to 1024 filters, padded, with batch norm, transposed convolutions; 3 channels of
+    512 x 512 in, 2 classes out."""
+    net = Net()
+    filters, size, cin = (64, 128, 256, 512, 1024), 512, 3
+    for level, out in enumerate(filters):
+        if level:
+            size //= 2
+        net.conv(cin, out, 9, size**2)
+        net.conv(out, out, 9, size**2)
+        cin = out
+    for out in reversed(filters[:-1]):
+        net.conv(cin, out, 4, size**2, bias=True, norm=False)  # transposed, stride 2: each input meets 2 x 2
+        net.outputs += 3 * out * size**2
+        size *= 2
+        net.conv(cin, out, 9, size**2)
+        net.conv(out, out, 9, size**2)
+        cin = out
+    net.conv(64, 2, 1, size**2, bias=True, norm=False)
+    return net
+
+
 def diffusion_unet(text_width, side_of_latents=64):
     """The UNet of Stable Diffusion 1 and 2 (arXiv 2112.10752; block_out_channels 320, 640, 1280, 1280, two residual blocks
     a level, transformers on the upper three, 77 tokens of text): one pass over latents of an image of eight times that side."""
@@ -356,6 +378,7 @@ NETWORKS = {
     "ssd300-resnet34": ssd300_resnet34,
     "retinanet-resnext50": retinanet,
     "mask-rcnn-r50-fpn": mask_rcnn,
+    "unet": unet,
     "unet-3d": unet3d,
     "stable-diffusion-1.5": lambda: diffusion_unet(768),
     "stable-diffusion-2": lambda: diffusion_unet(1024),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts test cases: prints "PASSED FAILED NAMES" for a folder that ctest and GoogleTest wrote their XML into; NAMES are
-the first that failed.
+"""Counts test cases: prints "PASSED FAILED NAMES" for a folder that ctest and GoogleTest wrote their XML into, or for one
+report of GoogleTest; NAMES are the first that failed.
 
 ctest.xml (ctest --output-junit) has one entry per program; NAME.xml, where there is one, has its cases.
 A program that failed without a failed case has crashed or timed out: that is one failure.
@@ -24,6 +24,9 @@ def cases(file):
 
 def main():
     folder = Path(sys.argv[1])
+    if folder.is_file():
+        passed, failed = cases(folder)
+        return print(passed, len(failed), ", ".join(failed[:10]))
     passed, failed = 0, []
     for program in xml.parse(folder / "ctest.xml").iter("testcase"):
         ok = program.get("status") == "run"

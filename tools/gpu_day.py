@@ -4,7 +4,7 @@
     tools/gpu_day.py run --stoker build/gpu-day/stoker --part 1|2|3 --out FOLDER     on the machine with the board
     tools/gpu_day.py report FOLDER...                                                 here: docs/measurements/gpu.md, profile, rows
 
-Part 1: the ABI, a recording of all calls, three readers side by side, scrapes. Part 2: copies, memory, arithmetic, phases of work with
+Part 1: the ABI, a recording of all calls, three readers side by side, scrapes. Part 2: copies, memory, arithmetic, a burn-in, phases of work with
 their verdicts. Part 3: what reading costs the work, energy, owners, a training with the hook. Each part stays below ten minutes, and each
 step below its own limit; one that fails is told and the next goes on. Never changes clocks, power, MIG or persistence, never resets."""
 
@@ -397,6 +397,14 @@ def step_rates(a):
     return found
 
 
+def step_burn_in(a):
+    """What `stoker doctor gpu` measures and says of the same board: its copies beside those above, a burn-in, equal results."""
+    done = subprocess.run([a.stoker, "doctor", "gpu", "--full", "-o", "json"], capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL)
+    if done.returncode not in (0, 1, 3):
+        raise RuntimeError(f"exit {done.returncode}: {done.stderr[-1500:]}")
+    return {"exit": done.returncode, "checks": json.loads(done.stdout)["checks"]}
+
+
 PHASES = ("idle", "loaded_idle", "copy_in", "device_copy", "matmul", "spin_one", "spin_all", "bursty")
 
 
@@ -538,7 +546,7 @@ def step_training(a):
     return {"text": done.stdout[-2500:] + "\n" + told.stdout[-2500:]}
 
 
-PARTS = {1: (step_abi, step_record, step_three_readers, step_scrapes), 2: (step_rates, step_phases), 3: (step_overhead, step_energy_and_owners, step_training)}
+PARTS = {1: (step_abi, step_record, step_three_readers, step_scrapes), 2: (step_rates, step_burn_in, step_phases), 3: (step_overhead, step_energy_and_owners, step_training)}
 
 
 def run(a):

@@ -10,6 +10,7 @@ number of rows that it stands for in the column `runs`. Columns are those of dat
 prediction reads, and `source` is cut to 72 characters (the id leads to the whole). Rows that cannot stand beside a plan are left out: no device or no number of devices, chips that are
 no GPUs, no time or rate of its own (minutes of a whole training hold its convergence), no length.
 """
+import argparse
 import csv
 import io
 import pathlib
@@ -32,7 +33,8 @@ SETTINGS = re.compile(
     r"pack_sample_into_one\S*|lora r [0-9.]+|trainable [0-9,]+|quantization [\w.-]+|(?:LoRA|SFT) Performance|"
     r"Finetuning (?:LORA|SFT)|MoE: forced-balanced routing|hardware FLOPs|compile True|Flash-Attention|XLA|"
     r"1 node x 8 GPUs|batch_size[= ][0-9]+|attn_dp[= ][0-9]+|moe_tp[= ][0-9]+|moe_ep[= ][0-9]+|gemm=\w+|moe=\w+|"
-    r"max runtime batch[^;,]*|llama-bench -b [0-9]+")
+    r"max runtime batch[^;,]*|llama-bench -b [0-9]+|[0-9,]+ (?:random )?requests|[Ss]hare[Gg][Pp][Tt]|"
+    r"lengths random around the means")
 
 
 def number(text):
@@ -126,12 +128,14 @@ def reduce(name, columns, key_of, speed_of):
 
 
 def main():
-    stale = False
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    only_check, stale = parser.parse_args().check, False
     for name, columns, key_of, speed_of in (("training.csv", TRAINING, training_key, training_speed),
                                             ("inference.csv", INFERENCE, inference_key, inference_speed)):
         text = reduce(name, columns, key_of, speed_of)
         path = ROOT / "data" / "published" / name
-        if "--check" in sys.argv[1:]:
+        if only_check:
             stale = stale or not path.exists() or path.read_text(encoding="utf-8") != text
             continue
         path.write_text(text, encoding="utf-8")

@@ -20,7 +20,9 @@ def server():
     print(listener.getsockname()[1], flush=True)
     poll = select.epoll()
     poll.register(listener, select.EPOLLIN)
-    clients, inputs, due = {}, {}, []  # due: [time, fd, interval], kept in order by a heap
+    # due: [time, number, client, interval], kept in order by a heap. By the client and not by its descriptor, which the next
+    # one has again: an event of the one that left would be the head of the other's answer, and end its stream.
+    clients, inputs, due, number = {}, {}, [], 0
     import heapq
     while True:
         wait = max(0, due[0][0] - time.monotonic()) if due else 1
@@ -37,6 +39,8 @@ def server():
                     continue
             try:
                 piece = clients[fd].recv(65536)
+            except BlockingIOError:
+                continue
             except OSError:
                 piece = b""
             if not piece:
@@ -52,19 +56,23 @@ def server():
                     clients[fd].sendall(HEAD)
                 except OSError:  # it left meanwhile; the next event of poll says so
                     continue
-                heapq.heappush(due, [time.monotonic() + interval * (fd % 97) / 97, fd, interval])
+                number += 1
+                heapq.heappush(due, [time.monotonic() + interval * (fd % 97) / 97, number, clients[fd], interval])
         now = time.monotonic()
         while due and due[0][0] <= now:
-            at, fd, interval = due[0]
-            if fd not in clients:
+            at, mine, client, interval = due[0]
+            if client.fileno() < 0:  # it left
                 heapq.heappop(due)
                 continue
             event = b'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"%020d"}}]}\n\n' % time.monotonic_ns()
+            event = b"%x\r\n%s\r\n" % (len(event), event)
             try:
-                clients[fd].send(b"%x\r\n%s\r\n" % (len(event), event))
+                # Whole, or the next one would stand in the middle of it.
+                if client.send(event) != len(event):
+                    sys.exit("the reader of a stream is too slow for this bench")
             except OSError:
                 pass
-            heapq.heapreplace(due, [at + interval, fd, interval])
+            heapq.heapreplace(due, [at + interval, mine, client, interval])
 
 
 def client(port, streams, interval_ms, seconds):
@@ -77,7 +85,7 @@ def client(port, streams, interval_ms, seconds):
         s.setblocking(False)
         sockets[s.fileno()] = s
         poll.register(s, select.EPOLLIN)
-    late, end = [], None
+    late, end, last = [], None, {}
     while end is None or time.monotonic() < end:
         for fd, _ in poll.poll(0.1):
             try:
@@ -86,7 +94,8 @@ def client(port, streams, interval_ms, seconds):
                 continue
             now = time.monotonic_ns()
             if not piece:
-                sys.exit("a stream ended")
+                sys.exit(f"a stream ended with {last.get(fd)!r}")
+            last[fd] = piece[-300:]
             for part in piece.split(b'"content":"')[1:]:
                 if end is not None:
                     late.append((now - int(part[:20])) / 1000)

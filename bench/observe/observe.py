@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What observing costs, and what its store takes and answers.
 
-    ./dev bench observe    or: python3 bench/observe/observe.py --stoker build/release/stoker [--only look,pairs,store]
+    ./dev bench observe    or: python3 bench/observe/observe.py --stoker build/release/stoker [--only look,pairs,hook,store]
 
 look   build/release/bench_observer: processor time of the observer's looks at ranks of 8 threads each, by number of ranks.
 pairs  a PyTorch training started bare, and the same under `stoker run`, which observes it: interleaved, each pair in the
        other order than the one before. What is compared is the processor time of a step (on a machine that others use the
        clock says more about them) and the clock beside it; and what the observer's thread used meanwhile.
+hook   the PyTorch hook alone: 8 ranks of a training in short pieces, with it and without it in turn, in the same processes.
 store  build/release/bench_series writes a sample of runs x 8 ranks x a day, second by second, through the real store; what a
        run takes on disk is theirs (runs share nothing: half of the sample and all of it are told). The sample is copied until
        there are 1,000 runs, a server is started on that folder, and charts are asked for through its API.
@@ -157,6 +158,39 @@ def pairs(options, report):
         shutil.rmtree(base, ignore_errors=True)
 
 
+# --- hook -----------------------------------------------------------------------------------------------------------------
+
+def hook(options, report):
+    if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
+        return report.missing("hook", f"{PYTHON} has no torch")
+    with tempfile.TemporaryDirectory(prefix="stoker-bench-observe-") as base, socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        words = [PYTHON, os.path.join(ROOT, "bench/observe/hook_rank.py"), str(options.pieces), "60", "256"]
+        ranks = [subprocess.Popen(words, text=True, stdout=subprocess.PIPE, env=environment(
+            RANK=str(rank), WORLD_SIZE=str(RANKS), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+            STOKER_METRICS_FILE=os.path.join(base, "metrics.jsonl"))) for rank in range(RANKS)]
+        try:
+            said = [process.communicate(timeout=1200)[0] for process in ranks]
+        finally:
+            for process in ranks:
+                process.kill()
+        if any(process.returncode for process in ranks):
+            return report.missing("hook", "a rank failed")
+    pieces = json.loads(said[0])
+    for name, column in (("clock", 1), ("cpu", 2)):
+        more = []  # of four pieces, two with it and two without
+        for i in range(0, len(pieces) - 3, 4):
+            on = sum(each[column] for each in pieces[i:i + 4] if each[0])
+            off = sum(each[column] for each in pieces[i:i + 4] if not each[0])
+            more.append(100 * (on / off - 1))
+        report.add(f"hook_{RANKS}_ranks_{name}", more, f"% longer steps by the {'clock' if name == 'clock' else 'processor'}", ("<", 1),
+                   step_ms=1e3 * statistics.median(each[1] for each in pieces if not each[0]),
+                   of_medians=100 * (statistics.median(each[column] for each in pieces if each[0]) /
+                                     statistics.median(each[column] for each in pieces if not each[0]) - 1))
+
+
 # --- store -----------------------------------------------------------------------------------------------------------------
 
 def used_bytes(folder):
@@ -220,10 +254,11 @@ def charts(options, report, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--stoker", default=os.path.join(ROOT, "build/release/stoker"))
-    parser.add_argument("--only", default="look,pairs,store")
+    parser.add_argument("--only", default="look,pairs,hook,store")
     parser.add_argument("--rounds", type=int, default=3, help="of looks")
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=6, help="of each training")
+    parser.add_argument("--pieces", type=int, default=44, help="of the training with and without the hook")
     parser.add_argument("--sample", type=int, default=8, help="runs that are really written")
     parser.add_argument("--charts", type=int, default=300, help="of each kind")
     parser.add_argument("--where", help="folder for the store; a real disk")
@@ -232,7 +267,7 @@ def main():
     if not os.access(options.stoker, os.X_OK):
         fail(f"{options.stoker} is not there")
     report = Report(options.stoker)
-    for name, measure in (("look", looks), ("pairs", pairs), ("store", store)):
+    for name, measure in (("look", looks), ("pairs", pairs), ("hook", hook), ("store", store)):
         if name in options.only.split(","):
             measure(options, report)
     report.end()

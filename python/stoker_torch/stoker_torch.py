@@ -28,7 +28,8 @@ checkpoint_s  in torch.save, safetensors, torch.distributed.checkpoint and check
               step: fsync, renaming, copying
 sync_s        in os.fsync beside checkpoints, where there was any; a part of compute_s
 compute_s     the rest
-cpu_s         processor time of this process, for telling "slow" from "not running"
+cpu_s         processor time of this process beside checkpoints, for telling "slow" from "not running"
+queued_s      in which the thread of the steps was ready and had no processor, by the kernel's account; left out where it keeps none
 gc_s          in Python's garbage collector, where it ran; a part of whatever it interrupted
 Every few seconds a line also says how it computes, which `stoker explain` holds against the plan:
 param_bits    bits of most parameters; autocast_bits: of torch.autocast when it is on, else 0
@@ -58,6 +59,31 @@ _LINE = ('{"step": %d, "time": %.3f, "step_s": %.6f, "wait_s": %.6f, "allreduce_
          '"compute_s": %.6f, "cpu_s": %.6f')
 
 
+class _Queue:
+    """How long this thread has waited for a processor since it began."""
+
+    def __init__(self):
+        try:
+            self.file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self.file = None
+        if self.seconds() is None:
+            self.close()
+
+    def seconds(self):
+        if self.file is None:
+            return None
+        try:
+            return int(os.pread(self.file, 80, 0).split()[1]) * 1e-9
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def close(self):
+        if self.file is not None:
+            os.close(self.file)
+        self.file = None
+
+
 class _Recorder:
     def __init__(self, path, rank):
         if rank:
@@ -71,6 +97,8 @@ class _Recorder:
         self.facts, self.told, self.recomputed = {}, None, 0
         self.began = self.flushed = time.perf_counter()
         self.cpu = time.process_time()
+        self.queue = _Queue()
+        self.queued = self.queue.seconds()
         self.collecting = self.collected = self.synced = 0.0
         gc.callbacks.append(self.note_collection)
         atexit.register(self.flush)
@@ -82,13 +110,23 @@ class _Recorder:
             self.collected += time.perf_counter() - self.collecting
             self.collecting = 0.0
 
-    def add(self, part, seconds):
-        self.parts[part] += seconds
+    def begin(self, part):
+        """What a checkpoint computes is no part of the step either; for the rest the other clocks are not read."""
+        if part != "checkpoint_s":
+            return time.perf_counter(), None, None
+        return time.perf_counter(), time.process_time(), self.queue.seconds()
+
+    def end(self, part, began):
+        self.parts[part] += time.perf_counter() - began[0]
+        if part == "checkpoint_s":
+            self.cpu += time.process_time() - began[1]
+            if self.queued is not None:
+                self.queued += self.queue.seconds() - began[2]
 
     def end_step(self, **extra):
         for call in self.before_end:
             call()
-        now, cpu = time.perf_counter(), time.process_time()
+        now, cpu, queued = time.perf_counter(), time.process_time(), self.queue.seconds()
         self.number += 1
         parts, whole = self.parts, now - self.began
         # A checkpoint is not a part of the step: the plan's step time has none either.
@@ -108,10 +146,10 @@ class _Recorder:
             extra = dict(extra, sync_s=round(self.synced, 6))
         self.synced = 0.0
         self.lines.append((self.number, time.time(), step, parts["wait_s"], parts["allreduce_s"], parts["checkpoint_s"],
-                           compute, cpu - self.cpu, extra))
+                           compute, cpu - self.cpu, None if queued is None else max(0.0, queued - self.queued), extra))
         for name in parts:
             parts[name] = 0.0
-        self.began, self.cpu = now, cpu
+        self.began, self.cpu, self.queued = now, cpu, queued
         if now - self.flushed > _FLUSH_S:
             self.flush()
 
@@ -133,10 +171,11 @@ class _Recorder:
         if not lines:
             return
         text = []
-        for *numbers, extra in lines:
+        for *numbers, queued, extra in lines:
             rates = "".join(f', "{name}_per_s": {extra[name] / numbers[2]:.3f}' for name in ("samples", "tokens") if name in extra)
             rest = ", " + json.dumps(extra)[1:-1] if extra else ""
-            text.append(_LINE % tuple(numbers) + rates + rest + "}\n")
+            waited = "" if queued is None else ', "queued_s": %.6f' % queued
+            text.append(_LINE % tuple(numbers) + waited + rates + rest + "}\n")
         try:
             with open(self.path, "a") as file:
                 file.write("".join(text))
@@ -204,12 +243,12 @@ def _timed(part, function):
         if recorder is None or recorder.depth or threading.get_ident() != recorder.thread:
             return function(*arguments, **named)
         recorder.depth += 1
-        began = time.perf_counter()
+        began = recorder.begin(part)
         try:
             return function(*arguments, **named)
         finally:
             recorder.depth -= 1
-            recorder.add(part, time.perf_counter() - began)
+            recorder.end(part, began)
 
     return wrapper
 
@@ -225,15 +264,15 @@ def _timed_after_checkpoint(function, beside=None):
         if part is None:
             return function(*arguments, **named)
         recorder.depth += 1
-        began = time.perf_counter()
+        began = recorder.begin(part)
         try:
             return function(*arguments, **named)
         finally:
             recorder.depth -= 1
             if part == "checkpoint_s":
-                recorder.add(part, time.perf_counter() - began)
+                recorder.end(part, began)
             else:
-                recorder.synced += time.perf_counter() - began
+                recorder.synced += time.perf_counter() - began[0]
 
     return wrapper
 
@@ -417,7 +456,7 @@ def _attach_ddp(model):
 
     def end_of_step():
         if last[1] > last[0] > 0 and _recorder is not None:
-            _recorder.add("allreduce_s", last[1] - last[0])
+            _recorder.parts["allreduce_s"] += last[1] - last[0]
         last[0] = last[1] = 0.0
 
     try:
@@ -443,12 +482,12 @@ def checkpoint():
         yield
         return
     recorder.depth += 1
-    began = time.perf_counter()
+    began = recorder.begin("checkpoint_s")
     try:
         yield
     finally:
         recorder.depth -= 1
-        recorder.add("checkpoint_s", time.perf_counter() - began)
+        recorder.end("checkpoint_s", began)
 
 
 def profile(model, sample, path="profile.json", samples=None):

@@ -38,6 +38,7 @@ public:
         out_.kind = workload_.kind;
         out_.orchestrator = here_ ? Orchestrator::local : candidate_.orchestrator;
         out_.framework = candidate_.framework;
+        out_.framework_version = workload_.framework_version;
         out_.model = workload_.model, out_.model_known = workload_.model_known;
         name_model();
         out_.precision = workload_.precision;

@@ -116,6 +116,7 @@ struct Deployment {
     WorkloadKind kind = WorkloadKind::training;
     Orchestrator orchestrator = Orchestrator::none;
     std::string framework;
+    std::string framework_version;  // of an engine, where the file names one
     ModelSpec model;
     bool model_known = false;
     Precision precision = Precision::bf16;

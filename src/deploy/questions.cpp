@@ -13,7 +13,7 @@ Status Questions::look_for(const PrerequisitesSpec&, const PrerequisitesPlace&, 
     return cannot_tell("what is there before the work runs");
 }
 
-Result<std::string> Questions::pin(const std::string&, const std::string&, Deadline) const {
+Result<std::string> Questions::pin(const std::string&, const ImagePlace&, Deadline) const {
     return cannot_tell("which image a name means now");
 }
 

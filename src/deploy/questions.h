@@ -36,6 +36,12 @@ struct PrerequisitesPlace {
     std::string engine;                              // of several: which one; empty: any will do
 };
 
+// Where a name of an image is said.
+struct ImagePlace {
+    std::string folder;  // where relative names begin
+    std::string engine;  // of several: which one; empty: any will do
+};
+
 // The log of a rank, also after the operation was released.
 struct LogPlace {
     OperationId launched;
@@ -99,8 +105,8 @@ public:
     // infeasible: what is missing, all of it, each with what to do. timed_out: it could not be told in time.
     virtual Status look_for(const PrerequisitesSpec& wanted, const PrerequisitesPlace& place, Deadline deadline) const;
     // The same name with the digest that it has now (image_name.h), so that every attempt gets the same bytes; a pinned
-    // name and a bundle stay as they are. `folder`: where relative ones begin.
-    virtual Result<std::string> pin(const std::string& image, const std::string& folder, Deadline deadline) const;
+    // name and a bundle stay as they are.
+    virtual Result<std::string> pin(const std::string& image, const ImagePlace& place, Deadline deadline) const;
 
     // From the cursor, or from the oldest that is kept when it is empty. invalid: no cursor of this engine. No log yet
     // is an empty one.

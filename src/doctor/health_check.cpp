@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "doctor/health_device.h"
+#include "doctor/health_gpu.h"
 #include "doctor/measure/disk_speed.h"
 #include "doctor/measure/link_speed.h"
 #include "io/machine/machine.h"
@@ -21,6 +22,7 @@ namespace stoker {
 namespace {
 
 constexpr std::size_t kQuickPeers = 3;
+constexpr double kBurnInS = 20;  // heat and power settle within some ten seconds
 constexpr const char* kGentleReason = "left out: it would take from the run that goes on here";
 
 Deadline seconds_from_now(double seconds) {
@@ -215,6 +217,35 @@ private:
         }
         if (target_.cpu) look_at_speed(machine);
         if (target_.disk) look_at_disk();
+        if (target_.gpus || (!quick_ && target_.machine && !target_.node.devices.empty())) look_at_gpu_speed();
+    }
+
+    void look_at_gpu_speed() {
+        if (target_.gentle || late()) {
+            skip(check(HealthLayer::device, "gpu-works", "count"), target_.gentle ? kGentleReason : "no time was left");
+            return;
+        }
+        tell("measuring copies and products of the GPUs");
+        const GpuSpeedOptions options{.level = level_,
+                                      .burn_s = target_.burn_in_s > 0 ? target_.burn_in_s
+                                                : quick_              ? 0.0
+                                                                      : kBurnInS,
+                                      .root = {}};
+        const auto speeds =
+            target_.measure_gpus ? target_.measure_gpus(options, deadline_) : measure_gpus_apart(options, deadline_);
+        if (!speeds) {
+            report_.checks.push_back(gpus_not_measured(speeds.error(), target_.node.name));
+            return;
+        }
+        for (GpuCheck& each : checks_of_gpus(*speeds, target_.size, target_.node.name)) {
+            DeviceCheck& part = each.part;
+            if (!part.expected && !target_.usual.contains(usual_key(level_, part.check, target_.folder)))
+                part.expected = std::move(each.by_others);
+            if (part.check.measured)
+                judge(std::move(part.check), std::move(part.expected));
+            else
+                report_.checks.push_back(std::move(part.check));
+        }
     }
 
     void look_at_speed(const Machine& machine) {
@@ -307,9 +338,13 @@ private:
         small.measured = speed->small_files_per_s;
         small.detail = fmt::format("4 KiB each, {} of them at {}, not synced", speed->small_files, where);
         small.fix = "pack small samples into larger files";
-        judge(std::move(write), std::nullopt);
-        judge(std::move(read), std::nullopt);
-        judge(std::move(small), std::nullopt);
+        for (HealthCheck* each : {&write, &read, &small}) {
+            // A busy processor makes a slow tmpfs, and no disk is at fault.
+            if (speed->in_memory)
+                skip(std::move(*each), each->detail);
+            else
+                judge(std::move(*each), std::nullopt);
+        }
     }
 
     const HealthTarget& target_;

@@ -11,6 +11,7 @@
 #include "base/health.h"
 #include "base/result.h"
 #include "deploy/driver.h"
+#include "doctor/measure/gpu_speed.h"
 
 namespace stoker {
 
@@ -19,6 +20,7 @@ struct ProgramAnswer {
     std::string out;
 };
 using RunsProgram = std::function<Result<ProgramAnswer>(const std::vector<std::string>& words, Deadline deadline)>;
+using MeasuresGpus = std::function<Result<GpuSpeeds>(const GpuSpeedOptions& options, Deadline deadline)>;
 
 struct HealthTarget {
     // What the node declares; 0 and none: nobody says. The name goes into every check.
@@ -35,10 +37,14 @@ struct HealthTarget {
     std::string usual_source;
     bool network = true, device = true;            // which layers
     bool cpu = true, disk = true, machine = true;  // of the device: speed; disk; what it has (GPUs, memory, ports)
+    // How fast its GPUs are: when asked for, and by a full check of a node that declares some.
+    bool gpus = false;
+    double burn_in_s = 0;  // all GPUs at work for so long; 0: what the level has
     // A run goes on here: nothing that loads the machine or the network is done, and what is left out is said.
     bool gentle = false;
     std::string root = "/";                          // of /proc and /sys, for tests
     RunsProgram program;                             // for tests; empty: really
+    MeasuresGpus measure_gpus;                       // for tests; empty: in a process of its own
     std::function<void(std::string_view)> progress;  // what is being measured; may be empty
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "observe/health_lines.h"
 
 namespace stoker {
 
@@ -19,11 +20,13 @@ std::string health_number(double value, std::string_view unit) {
         return value >= 1e9   ? fmt::format("{:.3g} GB/s", value / 1e9)
                : value >= 1e6 ? fmt::format("{:.3g} MB/s", value / 1e6)
                               : fmt::format("{:.3g} kB/s", value / 1e3);
-    if (unit == "FLOP/s") return fmt::format("{:.3g} GFLOP/s", value / 1e9);
+    if (unit == "FLOP/s")
+        return value >= 1e12 ? fmt::format("{:.3g} TFLOP/s", value / 1e12) : fmt::format("{:.3g} GFLOP/s", value / 1e9);
     if (unit == "s") return value < 0.001 ? fmt::format("{:.3g} us", value * 1e6) : format_seconds(Seconds(value));
     if (unit == "bytes") return value >= 1e8 ? format_bytes_gib(Bytes(value)) : format_thousands(value) + " bytes";
     if (unit == "1/s") return format_thousands(value) + " a second";
-    if (unit == "share") return fmt::format("{:.2g} %", 100 * value);
+    if (unit == "share")
+        return value < 0.1 ? fmt::format("{:.2g} %", 100 * value) : fmt::format("{:.0f} %", 100 * value);
     return fmt::format("{:g}", value);
 }
 
@@ -45,11 +48,10 @@ std::string verdict_word(HealthVerdict verdict, const Style& style) {
     return style.dim("-   ");
 }
 
-// Latency fails above its line, everything else below.
 std::string line_text(const HealthCheck& check) {
     if (!check.expected) return "";
-    const bool most = check.name == "link-latency" || check.name == "link-retransmits";
-    return fmt::format("{} {} expected", most ? "at most" : "at least", measured_text(check, *check.expected));
+    return fmt::format("{} {} expected", lower_is_better(check.name) ? "at most" : "at least",
+                       measured_text(check, *check.expected));
 }
 
 std::string sentence_of(const HealthCheck& check) {

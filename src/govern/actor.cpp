@@ -126,9 +126,8 @@ bool reaches(const Actor& actor, const Tenant& tenant) {
 std::string who_may(const Right& right) {
     const std::vector<Role> roles = roles_that_may(right.action);
     if (roles.empty()) return "nobody but the server itself";
-    const bool all = roles.size() == enum_names(Role{}).size();
-    std::string text = all ? "any role" : "";
-    for (std::size_t i = 0; !all && i < roles.size(); ++i) {
+    std::string text;
+    for (std::size_t i = 0; i < roles.size(); ++i) {
         if (i > 0) text += i + 1 == roles.size() ? " or " : ", ";
         text += to_string(roles[i]);
     }

@@ -64,7 +64,8 @@ TEST(Actor, ADenialSaysWhoMay) {
     EXPECT_EQ(error.kind(), ErrorKind::denied);
     EXPECT_THAT(error.text(), HasSubstr("user/u-3 is viewer and may not submit runs"));
     EXPECT_THAT(error.text(), HasSubstr("it takes developer, operator or admin"));
-    EXPECT_EQ(who_may({Action::look, Level::provider}), "any role of the provider");
+    EXPECT_EQ(who_may({Action::look, Level::provider}),
+              "viewer, developer, operator, admin or auditor of the provider");
 }
 
 // An admin of one project who could configure the installation would be everybody's admin.

@@ -6,13 +6,14 @@ namespace {}  // namespace
 
 bool allowed(Role role, Action action) {
     switch (action) {
-        case Action::look: return true;
+        case Action::look: return role != Role::agent;
         case Action::inspect: return role == Role::operator_ || role == Role::admin || role == Role::auditor;
         case Action::submit:
         case Action::steer: return role == Role::developer || role == Role::operator_ || role == Role::admin;
         case Action::operate: return role == Role::operator_ || role == Role::admin;
         case Action::administer:
         case Action::configure: return role == Role::admin;
+        case Action::measure: return role == Role::agent || role == Role::operator_ || role == Role::admin;
         case Action::report: return false;
     }
     return false;
@@ -41,6 +42,7 @@ std::string_view in_words(Action action) {
         case Action::operate: return "operate nodes or evict runs";
         case Action::administer: return "say who may do what";
         case Action::configure: return "configure the installation";
+        case Action::measure: return "tell what the GPUs of a node do";
         case Action::report: return "report what happened";
     }
     return "?";

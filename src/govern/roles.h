@@ -9,7 +9,7 @@
 
 namespace stoker {
 
-enum class Role : std::uint8_t { viewer, developer, operator_, admin, auditor };
+enum class Role : std::uint8_t { viewer, developer, operator_, admin, auditor, agent };
 
 // What a command or a request amounts to where somebody's right to it is asked for.
 enum class Action : std::uint8_t {
@@ -20,6 +20,7 @@ enum class Action : std::uint8_t {
     operate,     // nodes, and who stays on them: drain, check, evict
     administer,  // who belongs here and may do what: projects, keys
     configure,   // the installation: its configuration, its backups
+    measure,     // tell what the GPUs of a node do: what the agent there is given a key for
     report,      // what drivers, uploads and observers saw; nobody's but the server's own
 };
 
@@ -38,14 +39,15 @@ struct Right {
     friend bool operator==(const Right&, const Right&) = default;
 };
 
-constexpr std::array<std::pair<Role, std::string_view>, 5> enum_names(Role) {
+constexpr std::array<std::pair<Role, std::string_view>, 6> enum_names(Role) {
     return {{{Role::viewer, "viewer"},
              {Role::developer, "developer"},
              {Role::operator_, "operator"},
              {Role::admin, "admin"},
-             {Role::auditor, "auditor"}}};
+             {Role::auditor, "auditor"},
+             {Role::agent, "agent"}}};
 }
-constexpr std::array<std::pair<Action, std::string_view>, 8> enum_names(Action) {
+constexpr std::array<std::pair<Action, std::string_view>, 9> enum_names(Action) {
     return {{{Action::look, "look"},
              {Action::inspect, "inspect"},
              {Action::submit, "submit"},
@@ -53,6 +55,7 @@ constexpr std::array<std::pair<Action, std::string_view>, 8> enum_names(Action) 
              {Action::operate, "operate"},
              {Action::administer, "administer"},
              {Action::configure, "configure"},
+             {Action::measure, "measure"},
              {Action::report, "report"}}};
 }
 constexpr std::array<std::pair<Level, std::string_view>, 3> enum_names(Level) {

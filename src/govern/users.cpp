@@ -11,6 +11,7 @@ namespace {
 
 int weight(Role role) {
     switch (role) {
+        case Role::agent: return -1;  // of a node: it looks at nothing
         case Role::viewer: return 0;
         case Role::auditor: return 1;
         case Role::developer: return 2;

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "io/journal_conformance.h"
 #include "io/journal_testing.h"
 #include "io/sha256.h"
 
@@ -36,28 +37,14 @@ protected:
     std::string folder_;
 };
 
-// What was acknowledged is there after a restart, in its order, with its bytes.
-TEST_F(JournalTest, KeepsWhatWasAppended) {
-    {
-        const auto journal = open();
-        journal->set_epoch(3);
-        ASSERT_TRUE(journal->append(entries(0, 5), 1000));
-        ASSERT_TRUE(journal->append(entries(5, 1), 900));  // the clock went back; the record does not
-        EXPECT_EQ(journal->head().seq, 6U);
-    }
-    const auto journal = open();
-    EXPECT_EQ(journal->epoch(), 3U);
-    std::vector<JournalRecord> read;
-    ASSERT_TRUE(journal->read(2, [&](const JournalRecord& record) -> Result<bool> {
-        read.push_back(record);
-        return true;
-    }));
-    ASSERT_EQ(read.size(), 4U);
-    EXPECT_EQ(read[0].seq, 3U);
-    EXPECT_EQ(read[0].body, "{\"n\":2}");
-    EXPECT_EQ(read[3].at_us, 1000);
-    EXPECT_TRUE(journal->verify());
-}
+// A folder alone.
+struct FolderHome {
+    static constexpr int kKills = 12;
+    static std::string prepare() { return {}; }
+    bool begin() { return true; }
+    JournalHome* journal_home() { return nullptr; }
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Folder, JournalConformance, FolderHome);
 
 // The audit trail is worth something because no row can be changed, dropped or slipped in unseen.
 TEST_F(JournalTest, SeesEveryEdit) {
@@ -101,28 +88,6 @@ TEST_F(JournalTest, SeesEveryEdit) {
     }
 }
 
-// Personal data can be erased, and the rest of the trail still proves itself.
-TEST_F(JournalTest, ErasesABodyWithoutBreakingTheChain) {
-    const auto journal = open();
-    ASSERT_TRUE(journal->append(entries(0, 3), 1000));
-    ASSERT_TRUE(journal->redact(2));
-    EXPECT_TRUE(journal->verify());
-    ASSERT_TRUE(journal->read(1, [&](const JournalRecord& record) -> Result<bool> {
-        EXPECT_EQ(record.redacted, record.seq == 2);
-        EXPECT_EQ(record.body.empty(), record.seq == 2);
-        return true;
-    }));
-}
-
-// Two servers on one folder would each undo what the other acknowledged.
-TEST_F(JournalTest, BelongsToOneProcess) {
-    const auto journal = open();
-    const auto second = Journal::open(folder_, {});
-    ASSERT_FALSE(second);
-    EXPECT_EQ(second.error().kind(), ErrorKind::conflict);
-    EXPECT_THAT(second.error().text(), HasSubstr(std::to_string(::getpid())));
-}
-
 // An older Stoker must not open what a newer one wrote, nor anyone's other database, nor a damaged file.
 TEST_F(JournalTest, RefusesForeignAndNewerFiles) {
     { open(); }
@@ -144,92 +109,6 @@ TEST_F(JournalTest, RefusesForeignAndNewerFiles) {
     EXPECT_EQ(Journal::open(folder_, {}).error().kind(), ErrorKind::invalid);
     EXPECT_EQ(Journal::open(folder_ + "/none", {.create = false, .prepare_tables = {}}).error().kind(),
               ErrorKind::not_found);
-}
-
-// A snapshot that was damaged is passed over for the one before, and never trusted.
-TEST_F(JournalTest, FallsBackToAnOlderSnapshot) {
-    const auto journal = open();
-    ASSERT_TRUE(journal->append(entries(0, 9), 1000));
-    EXPECT_FALSE(journal->newest_snapshot().value());
-    for (const std::uint64_t seq : {2U, 5U, 8U}) {
-        ASSERT_TRUE(journal->save_snapshot({.seq = seq, .format = 1, .state = "state " + std::to_string(seq)}));
-    }
-    EXPECT_EQ(journal->newest_snapshot().value()->state, "state 8");
-    ASSERT_TRUE(journal->database().execute("UPDATE snapshot SET state = x'00' WHERE seq = 8"));
-    EXPECT_EQ(journal->newest_snapshot().value()->seq, 5U);
-    EXPECT_EQ(journal->database().integer("SELECT count(*) FROM snapshot").value(), 2);
-}
-
-// A backup is taken while the server works, and a restore from it is complete and proves itself.
-TEST_F(JournalTest, BackupOpensElsewhere) {
-    const auto journal = open();
-    ASSERT_TRUE(journal->append(entries(0, 200), 1000));
-    std::filesystem::create_directories(folder_ + "/restored");
-    ASSERT_TRUE(journal->back_up(folder_ + "/restored/stoker.db"));
-    ASSERT_TRUE(journal->append(entries(200, 1), 1000));
-    EXPECT_EQ(journal->back_up(folder_ + "/restored/stoker.db").error().kind(), ErrorKind::conflict);
-    const auto restored = Journal::open(folder_ + "/restored", {}).value();
-    EXPECT_EQ(restored->verify().value().seq, 200U);
-}
-
-// The tables of a caller change in the same commit as the journal, or not at all.
-TEST_F(JournalTest, ProjectionsCommitWithTheirRecords) {
-    const auto journal =
-        Journal::open(folder_,
-                      {.create = true,
-                       .prepare_tables =
-                           [](Database& db) {
-                               return db.execute("CREATE TABLE IF NOT EXISTS runs(name TEXT, seq INTEGER) STRICT");
-                           }})
-            .value();
-    ASSERT_TRUE(journal->append(entries(0, 2), 1000, [](Database& db, std::uint64_t first) {
-        return db.execute("INSERT INTO runs VALUES('a'," + std::to_string(first) + ")");
-    }));
-    EXPECT_EQ(journal->database().integer("SELECT seq FROM runs").value(), 1);
-    EXPECT_FALSE(journal->append(
-        entries(2, 2), 1000, [](Database& db, std::uint64_t) { return db.execute("INSERT INTO nothing VALUES(1)"); }));
-    EXPECT_EQ(journal->database().integer("SELECT count(*) FROM journal").value(), 2);
-    EXPECT_FALSE(journal->append(entries(2, 1), 1000)) << "after a failure nothing more is accepted";
-}
-
-// kill -9 at any moment: every record whose append returned is there, none is half there.
-TEST_F(JournalTest, LosesNothingAcknowledgedToKill) {
-    SplitMix random(17);
-    std::uint64_t acknowledged_before = 0;
-    for (int round = 0; round < 12; ++round) {
-        int pipe[2];
-        ASSERT_EQ(::pipe(pipe), 0);
-        const pid_t child = ::fork();
-        if (child == 0) {
-            ::close(pipe[0]);
-            auto journal = Journal::open(folder_, {});
-            if (!journal) ::_exit(1);
-            for (;;) {
-                const int from = static_cast<int>((*journal)->head().seq);
-                if (!(*journal)->append(entries(from, 1 + static_cast<int>(random.below(5))), from)) ::_exit(2);
-                const std::uint64_t seq = (*journal)->head().seq;
-                if (::write(pipe[1], &seq, sizeof seq) != sizeof seq) ::_exit(3);
-            }
-        }
-        ::close(pipe[1]);
-        std::uint64_t acknowledged = 0;
-        const std::uint64_t until = 1 + random.below(60);
-        for (std::uint64_t i = 0; i < until; ++i) ASSERT_EQ(::read(pipe[0], &acknowledged, sizeof acknowledged), 8);
-        ::kill(child, SIGKILL);
-        ::waitpid(child, nullptr, 0);
-        while (::read(pipe[0], &acknowledged, sizeof acknowledged) == 8) continue;  // what was acknowledged meanwhile
-        ::close(pipe[0]);
-        const auto journal = open();
-        ASSERT_GE(journal->head().seq, acknowledged);
-        ASSERT_GT(acknowledged, acknowledged_before);
-        acknowledged_before = acknowledged;
-        std::uint64_t n = 0;
-        ASSERT_TRUE(journal->read(0, [&](const JournalRecord& record) -> Result<bool> {
-            EXPECT_EQ(record.body, "{\"n\":" + std::to_string(n++) + "}");
-            return true;
-        }));
-        EXPECT_EQ(n, journal->head().seq);
-    }
 }
 
 // A killed server may leave a child that has not come to its exec and still holds the lock: the next start waits for

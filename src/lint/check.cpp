@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "lint/read.h"
+#include "lint/shell/called_scripts.h"
 
 namespace stoker::lint {
 
@@ -76,8 +77,46 @@ void check_calls(const File& file, const CheckOptions& options, const Knowledge&
     });
 }
 
-void run_bundle_rules(const Bundle& given, Report& report) {
-    const Bundle bundle = with_calls(given);
+// A root as one file of variables makes it: beside what it is without, it would count twice.
+bool of_variable_file(const File& made) {
+    for (const File* at = &made; at->call; at = at->call->caller)
+        if (at->call->overlay && at->kinds.has(Kind::terraform)) return true;
+    return false;
+}
+
+// What the files come to with each file of values that lies beside them: values-prod.yaml of a chart, prod.tfvars of a
+// root. Those of one name belong together; a file that such a one says nothing of stays as it is.
+std::vector<Bundle> with_other_values(const Bundle& bundle) {
+    constexpr std::size_t kMostWorlds = 6;
+    std::set<std::string_view> names;
+    for (const File* file : bundle.files)
+        for (const auto& made : file->calls)
+            if (made->call->overlay && made->call->name != "kustomization" && names.size() < kMostWorlds)
+                names.insert(made->call->name);
+    std::vector<Bundle> worlds;
+    for (const std::string_view name : names) {
+        Bundle& world = worlds.emplace_back();
+        world.folder = bundle.folder;
+        std::set<std::string_view> replaced;
+        for (const File* file : bundle.files)
+            for (const auto& made : file->calls)
+                if (made->call->overlay && made->call->name == name) {
+                    replaced.insert(made->path());
+                    world.files.push_back(made.get());
+                    for_each_call(*made, [&](const File& inner) { world.files.push_back(&inner); });
+                }
+        for (const File* file : bundle.files) {
+            const File* root = file;
+            while (root->call) root = root->call->caller;
+            if (!replaced.contains(root->path())) world.files.push_back(file);
+        }
+        std::stable_sort(world.files.begin(), world.files.end(),
+                         [](const File* a, const File* b) { return a->path() < b->path(); });
+    }
+    return worlds;
+}
+
+void run_rules_over(const Bundle& bundle, Report& report) {
     for (const File* file : bundle.files)
         if (file->call) report.in_call(*file, false);
     const std::span<const Rule> rules = all_rules();
@@ -89,6 +128,12 @@ void run_bundle_rules(const Bundle& given, Report& report) {
     }
 }
 
+void run_bundle_rules(const Bundle& given, Report& report) {
+    const Bundle bundle = with_calls(given);
+    run_rules_over(bundle, report);
+    for (const Bundle& world : with_other_values(bundle)) run_rules_over(world, report);
+}
+
 }  // namespace
 
 Bundle with_calls(const Bundle& bundle) {
@@ -96,6 +141,7 @@ Bundle with_calls(const Bundle& bundle) {
     for (const File* file : bundle.files) {
         if (file->call) return bundle;  // they are there
         for_each_call(*file, [&](const File& made) {
+            if (of_variable_file(made)) return;
             if (!made.call->overlay) called.insert(made.path());
             // What a kustomization makes stands for the manifests and patches that it is made of.
             for (const auto& part : made.neighbours)
@@ -108,7 +154,9 @@ Bundle with_calls(const Bundle& bundle) {
     for (const File* file : bundle.files) {
         if (called.contains(file->path())) continue;
         joined.files.push_back(file);
-        for_each_call(*file, [&](const File& made) { joined.files.push_back(&made); });
+        for_each_call(*file, [&](const File& made) {
+            if (!of_variable_file(made)) joined.files.push_back(&made);
+        });
     }
     if (joined.files.empty()) return bundle;  // modules that call each other
     std::stable_sort(joined.files.begin(), joined.files.end(),
@@ -152,6 +200,13 @@ std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::v
                               other.span == finding.span;
                    });
         });
+    // A script that a batch script runs has that one's directives: what is wrong with them alone is told there.
+    std::erase_if(findings, [](const Finding& finding) {
+        constexpr std::string_view kOfLaunches[] = {"SLM001", "SLM002", "SLM003", "SLM004",
+                                                    "SLM005", "SLM013", "SLM018", "SLM019"};
+        return is_run_by_a_script(finding.call) && finding.rule.starts_with("SLM") &&
+               std::find(std::begin(kOfLaunches), std::end(kOfLaunches), finding.rule) == std::end(kOfLaunches);
+    });
     if (std::none_of(findings.begin(), findings.end(), [](const Finding& f) { return !f.call.empty(); }))
         return findings;
     std::set<std::string_view> paths;
@@ -159,6 +214,8 @@ std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::v
         paths.insert(file->path());
         // A patch, a component, a list of variables, a file of sizes: whoever is given them alone tells what is wrong
         // there.
+        for (const auto& part : file->neighbours)
+            if (!part->host && classify(part->path(), part->source().text()).empty()) paths.insert(part->path());
         for_each_call(*file, [&](const File& made) {
             if (classify(made.path(), made.source().text()).empty()) paths.insert(made.path());
             for (const auto& part : made.neighbours)

@@ -3,8 +3,12 @@
 #include <array>
 
 #include "base/text.h"
+#include "lint/helm/read_chart.h"
 #include "lint/read.h"
+#include "lint/shell/read_makefile.h"
+#include "lint/shell/read_script_files.h"
 #include "lint/shell/shell_words.h"
+#include "lint/shell/step_files.h"
 
 namespace stoker::lint {
 
@@ -90,28 +94,32 @@ bool is_server_file_of_ours(std::string_view text) {
            (line_starts(text, "prices:") && has_any(text, {"usd_per_hour:"}) && has_any(text, {"resource:"}));
 }
 
-// A workflow whose steps call what rules speak of.
-bool is_workflow(std::string_view path, std::string_view text) {
-    const std::string_view name = path.substr(path.rfind('/') + 1);
-    const bool by_name = has_any(path, {".github/workflows/", ".gitea/workflows/", ".forgejo/workflows/"}) ||
-                         name == ".gitlab-ci.yml" || name.starts_with("azure-pipelines") || name == "action.yml" ||
-                         name == "action.yaml";
-    const bool by_text = (line_starts(text, "jobs:") || line_starts(text, "stages:") || line_starts(text, "steps:")) &&
-                         has_any(text, {"runs-on:", "vmImage:", "task: AzureCLI@"});
-    return (by_name || by_text) &&
-           has_any(text, {"az ", "sbatch ", "srun ", "torchrun ", "helm ", "docker ", "uses: ./", "template: "});
+// What rules speak of, or a script that may.
+bool runs_programs(std::string_view text) {
+    return has_any(text, {"az ",         "sbatch ",    "srun ",  "torchrun ", "helm ", "docker ",  "envsubst ",
+                          ".sh",         "python",     "vllm ",  "curl ",     "wget ", "kubectl ", "jupyter",
+                          "accelerate ", "deepspeed ", "ollama", "apt-key",   "apt",   "podman ",  "nvidia"});
+}
+
+// A file of steps that call what rules speak of; a playbook may hold manifests, too.
+Kinds of_steps(std::string_view path, std::string_view text) {
+    if (!step_dialect_of(path, text) ||
+        !(runs_programs(text) || has_any(text, {"uses: ./", "template: ", "Standard_N"})))
+        return {};
+    return has_any(text, {"apiVersion:"}) ? Kinds{Kind::workflow, Kind::k8s} : Kinds{Kind::workflow};
 }
 
 Kinds of_yaml(std::string_view path, std::string_view text) {
     Kinds kinds;
-    if (is_workflow(path, text)) return {Kind::workflow};
+    if (const Kinds steps = of_steps(path, text); !steps.empty()) return steps;
     if (text.starts_with("#cloud-config") || has_any(text.substr(0, 512), {"\n#cloud-config"}))
         return {Kind::cloud_init};
     // The values of a chart that is about GPUs: for its secrets. Its templates are judged with them.
     if (const std::string_view name = path.substr(path.rfind('/') + 1);
-        name.starts_with("values") && !has_any(text, {"{{", "apiVersion:"}) &&
-        has_any(text, {"gpu", "GPU", "nvidia", "cuda", "vllm"}))
+        name.starts_with("values") && !has_any(text, {"apiVersion:"}) && !is_template_of_values(text) &&
+        has_any(text, {"gpu", "GPU", "nvidia", "cuda", "vllm", "DCGM"}))
         return {Kind::helm};
+    if (path.substr(path.rfind('/') + 1) == "Chart.yaml" && has_any(text, {"file://"})) return {Kind::helm};
     if (const std::string_view name = path.substr(path.rfind('/') + 1);
         name.starts_with("helmfile") && line_starts(text, "releases:") && !has_any(text, {"{{"}))
         return {Kind::helm};
@@ -137,10 +145,12 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
     if (has_any(text, {"apiVersion:"}) && has_any(text, {"kind:"}) && !line_starts(text, "services:"))
         return {Kind::k8s};
     const bool compose_name = has_any(path.substr(path.rfind('/') + 1), {"compose."});
-    if (line_starts(text, "services:") && (has_any(text, {"image:", "build:", "extends:"}) ||
-                                           (compose_name && has_any(text, {"deploy:", "environment:"}))))
+    if (line_starts(text, "services:") &&
+        (has_any(text, {"image:", "build:", "extends:"}) ||
+         (compose_name && has_any(text, {"deploy:", "environment:", "command:", "volumes:", "ports:"}))))
         return {Kind::compose};
     if (line_starts(text, "groups:") && has_any(text, {"alert:", "record:"})) return {Kind::prometheus};
+    if (!template_text && names_size(text)) return {Kind::workflow};
     return kinds;
 }
 
@@ -212,6 +222,8 @@ Kinds classify(std::string_view path, std::string_view whole) {
         return {Kind::dockerfile};
     if (ends(".sh") || ends(".bash") || ends(".sbatch") || ends(".slurm") || ends(".pbs") || ends(".qsub"))
         return of_shell(text);
+    if (ends(".ipynb") && !has_any(text, {"\"!", "%%bash", "%%sh"})) return {};
+    if (is_makefile(path) || is_script_file(path, text)) return runs_programs(text) ? Kinds{Kind::workflow} : Kinds{};
     if (name == "plugstack.conf") return {Kind::slurm};
     if (ends(".json") || ends(".jsonc") || ends(".json5")) return of_json(text);
     if (ends(".yaml") || ends(".yml")) return of_yaml(path, text);

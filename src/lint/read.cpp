@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/utf16.h"
+#include "lint/helm/read_chart.h"
+#include "lint/shell/read_makefile.h"
+#include "lint/shell/read_script_files.h"
 
 namespace stoker::lint {
 
@@ -64,6 +67,10 @@ void read_into(File& file, const ReadOptions& options) {
         read_dockerfile(file, options);
     } else if (kinds.any({Kind::slurm, Kind::launch, Kind::az})) {
         read_shell(file, options);
+    } else if (kinds.has(Kind::workflow) && is_script_file(file.host ? "" : file.path(), file.source().text())) {
+        read_script_file(file, options);
+    } else if (kinds.has(Kind::workflow) && is_makefile(file.path())) {
+        read_makefile(file, options);
     } else if (kinds.any({Kind::k8s, Kind::compose, Kind::azureml, Kind::cloud_init, Kind::prometheus, Kind::workflow,
                           Kind::stoker})) {
         const std::string_view text = file.source().text();
@@ -74,12 +81,14 @@ void read_into(File& file, const ReadOptions& options) {
             read_yaml(file);
     }
     if (const std::string_view name = std::string_view(file.path()).substr(file.path().rfind('/') + 1);
-        kinds.has(Kind::helm) && !file.host && (name.starts_with("values") || name.starts_with("helmfile")) &&
-        (name.ends_with(".yaml") || name.ends_with(".yml")) &&
-        file.source().text().find("{{") == std::string_view::npos)
+        kinds.has(Kind::helm) && !file.host &&
+        (name.starts_with("values") || name.starts_with("helmfile") || name == "Chart.yaml") &&
+        (name.ends_with(".yaml") || name.ends_with(".yml")) && !is_template_of_values(file.source().text()))
         read_yaml(file);  // values
     read_chart_template(file, options);
     read_helmfile(file, options);
+    read_installed_charts(file, options);
+    read_stack_values(file);
     find_kubernetes(file, options);
     read_kustomization(file, options);
     find_compose(file, options);

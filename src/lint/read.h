@@ -62,6 +62,7 @@ void read_kustomization(File& file, const ReadOptions& options);
 // A chart's template with the chart's own values, as a guest; lint/helm.
 void read_chart_template(File& file, const ReadOptions& options);
 void read_helmfile(File& file, const ReadOptions& options);    // charts beside it with the values that it gives
+void read_stack_values(File& file);                            // lint/helm: servers of a chart that is elsewhere
 void find_azureml(File& file, const ReadOptions& options);     // lint/azure
 void find_terraform(File& file, const ReadOptions& options);   // lint/azure
 void find_bicep(File& file, const ReadOptions& options);       // lint/azure

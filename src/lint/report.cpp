@@ -48,6 +48,13 @@ Finding* Report::add(const Source& source, Span span, std::string address, std::
                 {source.path(), outside, file.place(outside.begin, Columns::code_points), "also here"});
         return nullptr;
     }
+    // A command that a loop runs again says the same again.
+    if (address.find("#launch/") != std::string::npos &&
+        std::any_of(findings_.begin(), findings_.end(), [&](const Finding& told) {
+            return told.rule == page_->id && told.path == source.path() && told.span == outside &&
+                   told.message == message;
+        }))
+        return nullptr;
     by_address_.emplace(key, findings_.size());
     Finding& finding = findings_.emplace_back();
     finding.rule = page_->id;

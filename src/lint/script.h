@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -67,8 +68,9 @@ struct Script {
     std::vector<Span> broken_continuations;  // a backslash followed by blanks or a comment
     Span error;                              // where the text cannot be a script; `error_message` says why
     std::string_view error_message;
-    std::vector<File*> sourced;           // neighbours that it sources
-    std::shared_ptr<ShellValues> values;  // while the file is read: what its variables come to
+    std::vector<File*> sourced;                   // neighbours that it sources
+    std::optional<std::vector<Value>> arguments;  // $1 and on, of a script that is read as another one runs it
+    std::shared_ptr<ShellValues> values;          // while the file is read: what its variables come to
 
     bool empty() const { return commands.empty() && assignments.empty() && directives.empty(); }
     // The value of the variable when all assignments agree (or there is one); absent, or unknown when they differ.

@@ -147,6 +147,7 @@ const std::vector<std::string>& evidence_measures() {
                                                    "steal",
                                                    "machine_cpus",
                                                    "threads",
+                                                   "processes",
                                                    "major_faults",
                                                    "swap",
                                                    "memory_used",
@@ -176,6 +177,7 @@ const std::vector<std::string>& evidence_measures() {
                                                    "step",
                                                    "not_finite",
                                                    "gc_s",
+                                                   "queued_s",
                                                    "cpu_s",
                                                    "shortest_s",
                                                    "longest_s",
@@ -237,7 +239,8 @@ RunEvidence collect_evidence(const std::vector<RankSeries>& series, Planned plan
         Window window = steady;
         if (looks_back(each.metric)) window.from_s += std::min(4.0, (window.to_s - window.from_s) / 3);
         MeasureSpread spread = spread_within(each, window, false);
-        if (spread.count == 0) spread = spread_within(each, all, false);
+        // What was waited before the first step or since the last says nothing of steps.
+        if (spread.count == 0 && !looks_back(each.metric)) spread = spread_within(each, all, false);
         if (spread.count == 0) continue;
         rank.measures[each.metric] = spread;
         if (each.metric == "allreduce_s") rank.measures["allreduce_min_s"] = spread_within(each, window, true);

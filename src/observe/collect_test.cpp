@@ -43,6 +43,17 @@ TEST(CollectEvidence, FirstStepsAreWarmUp) {
     EXPECT_NEAR(*evidence.ranks[0].after("cpu"), 0.5, 1e-6);
 }
 
+// A run that hangs soon: what threads wait is looked at every few seconds, and a look at the hang tells nothing of
+// steps.
+TEST(CollectEvidence, WaitingSinceTheLastStepIsNoneOfSteps) {
+    const RunEvidence hangs = collect_evidence({series(0, "step_s", {0.2, 0.2}), series(0, "run_wait", {0.4}, 1, 1008),
+                                                series(0, "torch_threads", {4}, 1, 1008)},
+                                               {}, kTimes);
+    EXPECT_FALSE(hangs.mean("run_wait"));
+    EXPECT_NEAR(*hangs.ranks[0].after("run_wait"), 0.4, 1e-6);
+    EXPECT_EQ(hangs.mean("torch_threads"), 4);  // what the program is stays true
+}
+
 TEST(CollectEvidence, AFewStepsAreNoMeasure) {
     const RunEvidence few = collect_evidence({series(0, "step_s", {1, 0.9}, 2)}, {}, kTimes);
     EXPECT_FALSE(few.steady);

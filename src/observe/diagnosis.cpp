@@ -79,8 +79,7 @@ const std::vector<DiagnosisRule>& diagnosis_rules() {
         {.name = "idle-in-step",
          .layer = model,
          .judge = judge_idle_in_step,
-         .instead = {judge_waits_for_disk, judge_disk_slow, judge_memory_pressure, judge_noisy_neighbour,
-                     judge_cpu_limit}},
+         .instead = {judge_waits_for_disk, judge_disk_slow, judge_memory_pressure, judge_cpu_limit}},
         {.name = "garbage-collection", .layer = model, .judge = judge_garbage_collection},
         {.name = "ended-early", .layer = model, .judge = judge_ended_early},
         // These two say how steps are uneven, and not why: what says why is enough.

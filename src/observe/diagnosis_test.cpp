@@ -184,6 +184,31 @@ TEST(Diagnoses, ASlowLoaderOfAnySizeIsFound) {
         EXPECT_NEAR(finding.cost_s, wait - 0.002, 1e-9);
         EXPECT_NE(finding.fix.find("pack"), std::string::npos);
     }
+    // Fourteen workers that compute gain nothing on four processors; fourteen that wait for a store do.
+    RunEvidence slow = healthy();
+    for (RankEvidence& rank : slow.ranks) {
+        rank.measures["wait_s"] = at(2.5);
+        rank.measures["step_s"] = at(2.7);
+        rank.measures["workers"] = at(1);
+        rank.measures["cpu"] = at(1.4);
+    }
+    EXPECT_EQ(diagnose(slow).found.front().fix,
+              "prepare the samples ahead (stoker prepare): at their pace 14 workers would keep up, and there are 4 "
+              "processors; until then DataLoader(..., num_workers=4, prefetch_factor=4, persistent_workers=True)");
+    for (RankEvidence& rank : slow.ranks) rank.measures["cpu"] = at(0.2);
+    EXPECT_EQ(diagnose(slow).found.front().fix.find("DataLoader(..., num_workers=14"), 0U);
+    // Reads in the training process itself that sleep: what is in use is the step's, and workers help on one processor.
+    for (RankEvidence& rank : slow.ranks) {
+        rank.measures["wait_s"] = at(0.08);
+        rank.measures["step_s"] = at(0.2);
+        rank.measures["workers"] = at(0);
+        rank.measures["cpu"] = at(0.6);
+        rank.measures["cpu_limit"] = at(1);
+    }
+    EXPECT_EQ(diagnose(slow).found.front().fix.find("DataLoader(..., num_workers=2"), 0U)
+        << diagnose(slow).found.front().fix;
+    for (RankEvidence& rank : slow.ranks) rank.measures["cpu"] = at(0.98);
+    EXPECT_EQ(diagnose(slow).found.front().fix.find("prepare the samples ahead"), 0U);
     // One long wait at the start is no loader to be changed.
     RunEvidence start = healthy();
     start.ranks[0].measures["wait_s"] = {.mean = 0.05, .median = 0.002, .low = 0.001, .high = 0.003, .count = 100};
@@ -316,6 +341,10 @@ TEST(Diagnoses, ASlowLinkIsNoLateRank) {
     }
     EXPECT_EQ(first_name(slow), "slow-link");
     EXPECT_NEAR(diagnose(slow).found.front().cost_s, 0.13, 0.01);
+    EXPECT_EQ(diagnose(slow).found.front().what.find("between"), std::string::npos) << "all on one machine";
+    for (std::size_t i = 0; i < slow.ranks.size(); ++i) slow.ranks[i].node = i == 0 ? "n1" : "n2";
+    EXPECT_NE(diagnose(slow).found.front().what.find(", between n1 and n2"), std::string::npos);
+    EXPECT_NE(diagnose(slow).found.front().fix.find("stoker doctor network --peer n1 at n2"), std::string::npos);
     slow.ranks[1].measures["allreduce_min_s"] = at(0.01);  // this one never waits: the other is waited for
     EXPECT_EQ(first_name(slow), "");
     RunEvidence elsewhere = healthy();

@@ -153,7 +153,8 @@ std::vector<std::pair<std::string_view, double>> measures_of(const ProcessSample
     const auto put = [&](std::string_view name, const auto& value) {
         if (value) out.emplace_back(name, static_cast<double>(*value));
     };
-    out.emplace_back("rss", static_cast<double>(now.rss_bytes));
+    // What has ended and was not waited for yet has none, which says nothing of what it had.
+    if (now.rss_bytes > 0) out.emplace_back("rss", static_cast<double>(now.rss_bytes));
     out.emplace_back("peak_rss", static_cast<double>(now.peak_bytes));
     out.emplace_back("processes", now.processes);
     out.emplace_back("threads", now.threads);

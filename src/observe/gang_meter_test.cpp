@@ -70,6 +70,16 @@ TEST(GangMeter, TellsStepsOnceAndThoseOfARankThatHasGone) {
 }
 
 // A second attempt appends to the file of the first, whose steps are not its own; what it writes at once is.
+// A rank that has ended and was not waited for yet: the memory of its last second is not 0, or no leak would be found.
+TEST(GangMeter, WhoHasEndedTellsNoMemory) {
+    const auto told = [](std::int64_t rss_bytes) {
+        const auto values = measures_of({}, {.at_us = 1'000'000, .processes = 1, .rss_bytes = rss_bytes}, nullptr, "");
+        return std::any_of(values.begin(), values.end(), [](const auto& each) { return each.first == "rss"; });
+    };
+    EXPECT_TRUE(told(4096));
+    EXPECT_FALSE(told(0));
+}
+
 TEST(GangMeter, WhatAnEarlierAttemptWroteIsNotTold) {
     const std::string file = testing::TempDir() + "gang-meter-again-" + std::to_string(::getpid()) + ".jsonl";
     std::ofstream(file) << R"({"step": 1, "step_s": 0.5})"

@@ -100,6 +100,9 @@ Result<std::vector<SizeFact>> facts_of_size(std::string_view size) {
         add("ib-ports", "ib_ports", "count", 1, false);
         add("ib-rate", "ib_link_gbps", "bytes/s", 1e9 / 8, false);
         add("nvme-disks", "nvme_disks", "count", 1, false);
+        add("gpu-copy", "h2d_d2h_min_gb_s", "bytes/s", 1e9, true);
+        add("gpu-peer-copy", "gpu_p2p_min_gb_s", "bytes/s", 1e9, true);
+        add("gpu-all-reduce", "nccl_allreduce_min_gb_s", "bytes/s", 1e9, true);
         // STREAM triad on all processors.
         add("memory-bandwidth", "stream_triad_min_mb_s", "bytes/s", 1e6, true);
         return facts;

@@ -11,7 +11,7 @@
 namespace stoker {
 namespace {
 
-constexpr std::size_t kMostKinds = 32, kMostEarly = 64, kMostLine = 4000, kMostWithoutKind = 20'000;
+constexpr std::size_t kMostKinds = 32, kMostEarly = 64, kMostLine = 4000, kMostWithoutKind = 20'000, kMostKind = 60;
 constexpr int kLeastRises = 3, kFarAhead = 4;
 
 constexpr std::array<std::string_view, 24> kStepWords = {
@@ -23,6 +23,8 @@ constexpr std::array<std::string_view, 4> kEpochWords = {"epoch", "epochs", "ep"
 // Not "test": it stands in names of programs and data sets.
 constexpr std::array<std::string_view, 8> kOtherWords = {"eval",       "evaluating", "evaluation", "evaluate",
                                                          "validation", "validating", "val",        "valid"};
+
+constexpr std::array<std::string_view, 4> kNoNumbers = {"nan", "inf", "infinity", "none"};
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -279,7 +281,11 @@ std::optional<CountedLine> read_counted_line(std::string_view line) {
     }
     if (!has_loss(found.line)) return std::nullopt;
     found.unit = CountedUnit::report;
-    found.kind = "report " + letters_of(line, 60);
+    found.kind = "report";
+    // Without what stands for a number: a loss that becomes nan is told by the same line.
+    for (const Word& word : words)
+        if (found.kind.size() < kMostKind && !is_one_of(kNoNumbers, word.text))
+            found.kind += " " + word.text.substr(0, kMostKind);
     return found;
 }
 

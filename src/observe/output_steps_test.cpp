@@ -131,6 +131,23 @@ TEST(OutputSteps, TakesTheKindThatSaysMost) {
     EXPECT_EQ(steps_in(lines), (std::vector<double>{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}));
 }
 
+// Hugging Face's lines have no step, and 5e-05 next to 0.0001: one kind, also when the loss is no number any more.
+TEST(OutputSteps, ALineWhoseNumbersTurnToWordsIsTheSameLine) {
+    OutputSteps output;
+    std::vector<StepLine> told;
+    for (int i = 1; i <= 9; ++i)
+        for (StepLine& each : output.take(i < 6   ? "{'loss': 2.3, 'learning_rate': 0.0001, 'epoch': 0.1}"
+                                          : i < 8 ? "{'loss': nan, 'learning_rate': 5e-05, 'epoch': 0.1}"
+                                                  : "{'loss': inf, 'learning_rate': 5e-05, 'epoch': 0.1}",
+                                          100 + i))
+            told.push_back(std::move(each));
+    ASSERT_EQ(told.size(), 9u);
+    EXPECT_FALSE(told[4].lost);
+    EXPECT_TRUE(told[5].lost);
+    EXPECT_EQ(told[5].step, 6);
+    EXPECT_EQ(told[8].step, 9);
+}
+
 // However much a program writes, what is kept of it has a bound.
 TEST(OutputSteps, KeepsLittle) {
     OutputSteps output;

@@ -137,9 +137,12 @@ std::optional<MachineStat> parse_machine_stat(std::string_view text) {
     return whole ? std::optional(stat) : std::nullopt;
 }
 
-std::optional<std::int64_t> parse_run_wait_ns(std::string_view text) {
+std::optional<ThreadTimes> parse_schedstat(std::string_view text) {
     const auto words = split_words(text);
-    return words.size() < 2 ? std::nullopt : counter_of(words[1]);
+    if (words.size() < 2) return std::nullopt;
+    const auto ran = counter_of(words[0]), waited = counter_of(words[1]);
+    if (!ran || !waited) return std::nullopt;
+    return ThreadTimes{.ran_ns = *ran, .waited_ns = *waited};
 }
 
 namespace {

@@ -39,8 +39,11 @@ struct ProcIo {
 };
 std::optional<ProcIo> parse_proc_io(std::string_view text);
 
-// /proc/PID/task/TID/schedstat, second field: nanoseconds ready to run but without a processor.
-std::optional<std::int64_t> parse_run_wait_ns(std::string_view text);
+// /proc/PID/task/TID/schedstat.
+struct ThreadTimes {
+    std::int64_t ran_ns = 0, waited_ns = 0;  // on a processor; ready, and without one
+};
+std::optional<ThreadTimes> parse_schedstat(std::string_view text);
 
 // The first line of /proc/stat: the whole machine, in ticks. Busy: whatever is not idle, not waiting for a disk and not
 // taken by the hypervisor.

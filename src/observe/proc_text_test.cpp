@@ -50,8 +50,11 @@ TEST(ProcText, StatusIoSchedstatAndNetwork) {
     EXPECT_EQ(io->write_bytes, 8192);
     EXPECT_EQ(io->read_calls, 7);
     EXPECT_FALSE(parse_proc_io(""));  // no permission: absent, not 0
-    EXPECT_EQ(parse_run_wait_ns("123 456789 12\n"), 456789);
-    EXPECT_FALSE(parse_run_wait_ns("0\n"));
+    const auto times = parse_schedstat("123 456789 12\n");
+    ASSERT_TRUE(times);
+    EXPECT_EQ(times->ran_ns, 123);
+    EXPECT_EQ(times->waited_ns, 456789);
+    EXPECT_FALSE(parse_schedstat("0\n"));
 
     const auto net = parse_net_dev(
         "Inter-|   Receive                                                |  Transmit\n"
@@ -177,7 +180,7 @@ TEST(ProcText, SurvivesDamage) {
         parse_proc_stat(text);
         parse_proc_status(text);
         parse_proc_io(text);
-        parse_run_wait_ns(text);
+        parse_schedstat(text);
         parse_net_dev(text);
         const auto chain = cgroup_chain(parse_mountinfo(text), parse_proc_cgroup(text), "memory");
         EXPECT_LE(chain.folders.size(), 32u);

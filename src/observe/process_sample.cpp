@@ -110,14 +110,33 @@ void RankSampler::add_threads(pid_t pid, std::uint64_t start_ticks) {
         const std::string place = folder + "/" + std::to_string(thread);
         const ProcStatus status = parse_proc_status(read_kernel_file(place + "/status"));
         if (status.state == 'D') ++blocked_;
-        const auto wait = parse_run_wait_ns(read_kernel_file(place + "/schedstat", 4096));
-        // A thread that began later with the number of another has smaller counters, which grow() takes as new.
-        if (wait) grow({thread, kThread}, start_ticks, waits_, {*wait});
+        if (const auto times = parse_schedstat(read_kernel_file(place + "/schedstat", 4096))) {
+            if (!last_.contains({thread, kThread}) && thread != pid) {
+                young_.ran_ns += times->ran_ns;
+                young_.waited_ns += times->waited_ns;
+            }
+            // A thread that began later with the number of another has smaller counters, which grow() takes as new.
+            grow({thread, kThread}, start_ticks, waits_, {times->waited_ns, times->ran_ns});
+        }
         if (status.voluntary_switches && status.involuntary_switches)
             grow({-thread, kThread}, start_ticks, switches_,
                  {*status.voluntary_switches, *status.involuntary_switches});
         return true;
     });
+}
+
+// A program that starts its threads anew in each step: hardly one of them is there at a look, and what they waited is
+// gone with them. Their processor time is not, and the young ones that a look meets say how long such threads wait for
+// it.
+void RankSampler::add_ended_threads(double cpu_s) {
+    constexpr double kLeastUnseen = 0.3, kLeastYoungNs = 5e6, kLeastS = 0.05;
+    if (waits_.empty()) return;
+    const double ran_s = static_cast<double>(waits_[1]) / 1e9;
+    const double used = cpu_s - cpu_at_look_s_, unseen = used - (ran_s - ran_at_look_s_);
+    cpu_at_look_s_ = cpu_s;
+    ran_at_look_s_ = ran_s;
+    if (unseen < kLeastS || unseen < kLeastUnseen * used || static_cast<double>(young_.ran_ns) < kLeastYoungNs) return;
+    ended_wait_s_ += unseen * static_cast<double>(young_.waited_ns) / static_cast<double>(young_.ran_ns);
 }
 
 void RankSampler::find_groups() {
@@ -239,7 +258,10 @@ std::optional<ProcessSample> RankSampler::sample(const ProcessTable& table, std:
         sample.call_read_bytes = io_[3];
     }
     // Absent in between, so that no rate is computed from a value that was not looked at.
-    if (look_at_threads && !waits_.empty()) sample.run_wait_s = static_cast<double>(waits_[0]) / 1e9;
+    if (look_at_threads && !waits_.empty()) {
+        add_ended_threads(sample.user_s + sample.system_s);
+        sample.run_wait_s = static_cast<double>(waits_[0]) / 1e9 + ended_wait_s_;
+    }
     if (look_at_threads && !switches_.empty()) {
         sample.voluntary_switches = switches_[0];
         sample.involuntary_switches = switches_[1];

@@ -87,6 +87,7 @@ private:
 
     void grow(Key key, std::uint64_t start_ticks, std::vector<std::int64_t>& totals, std::vector<std::int64_t> now);
     void add_threads(pid_t pid, std::uint64_t start_ticks);
+    void add_ended_threads(double cpu_s);
     void add_groups(ProcessSample& sample) const;
     void find_groups();
 
@@ -97,6 +98,9 @@ private:
     std::map<Key, Last> last_;
     std::uint64_t count_ = 0;
     std::vector<std::int64_t> times_, io_, waits_, switches_;  // totals
+    // Of threads that were not there at the look before: what those have lived through that no look sees.
+    ThreadTimes young_;
+    double ended_wait_s_ = 0, cpu_at_look_s_ = 0, ran_at_look_s_ = 0;
     std::size_t threads_left_ = 0;
     int blocked_ = 0;
     std::optional<int> cpus_allowed_, first_cpu_;

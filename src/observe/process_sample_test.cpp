@@ -84,6 +84,29 @@ TEST_F(FakeMachine, CountersOnlyGrowWhileProcessesComeAndGo) {
     EXPECT_FALSE(sampler.sample(ProcessTable::scan(roots), 5'000'000));
 }
 
+// A program that starts its threads in each step: of those that have ended the processor time is left, and the ones
+// that a look meets say what such threads wait for it.
+TEST_F(FakeMachine, ThreadsThatCameAndWentHaveWaitedAsThoseThatAreMet) {
+    const auto tick = static_cast<int>(::sysconf(_SC_CLK_TCK));
+    process(10, 1, 0, 1000);
+    write("proc/10/stat", "10 (p) R 1 1 1 0 -1 0 10 0 2 0 0 0 0 0 20 0 2 0 1000 0 1000 0\n");
+    write("proc/10/task/10/schedstat", "100000000 0 3\n");
+    RankSampler sampler(roots, 10, 1000, {.threads_every = 1});
+    ASSERT_TRUE(sampler.sample(ProcessTable::scan(roots), 1'000'000));
+    write("proc/10/stat",
+          "10 (p) R 1 1 1 0 -1 0 10 0 2 0 " + std::to_string(2 * tick) + " 0 0 0 20 0 2 0 1000 0 1000 0\n");
+    write("proc/10/task/55/schedstat", "10000000 30000000 3\n");
+    const auto sample = sampler.sample(ProcessTable::scan(roots), 6'000'000);
+    ASSERT_TRUE(sample && sample->run_wait_s);
+    EXPECT_NEAR(*sample->run_wait_s, 0.03 + 3 * (2 - 0.01), 1e-6);
+    // One that lives on is no young one: what it waits is seen.
+    write("proc/10/stat",
+          "10 (p) R 1 1 1 0 -1 0 10 0 2 0 " + std::to_string(3 * tick) + " 0 0 0 20 0 2 0 1000 0 1000 0\n");
+    write("proc/10/task/55/schedstat", "1010000000 40000000 3\n");
+    const auto later = sampler.sample(ProcessTable::scan(roots), 11'000'000);
+    EXPECT_NEAR(*later->run_wait_s - *sample->run_wait_s, 0.01, 1e-6);
+}
+
 TEST_F(FakeMachine, TheTightestLimitOnTheWayUpCounts) {
     process(10, 1, 500, 1000);
     write("cg/cpu.stat", "usage_usec 1\n");

@@ -43,13 +43,6 @@ std::int64_t floor_to(std::int64_t value, std::int64_t step) {
     return value - ((value % step) + step) % step;
 }
 
-bool is_run_name(std::string_view run) {
-    return !run.empty() && run.size() <= 64 && run.front() != '.' && std::all_of(run.begin(), run.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-               c == '.';
-    });
-}
-
 struct SeriesFile {
     std::size_t tier = 0;
     std::int64_t start_s = 0;
@@ -92,6 +85,14 @@ std::string content_of(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_series_name(std::string_view name) {
+    return !name.empty() && name.size() <= 64 && name.front() != '.' &&
+           std::all_of(name.begin(), name.end(), [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                      c == '_' || c == '.';
+           });
+}
 
 struct SeriesStore::Shared {
     SeriesOptions options;
@@ -371,7 +372,7 @@ SeriesStore::~SeriesStore() {
 }
 
 std::shared_ptr<SeriesStore::RunWriter> SeriesStore::writer(const std::string& run, bool make) {
-    if (!is_run_name(run)) return nullptr;
+    if (!is_series_name(run)) return nullptr;
     const std::lock_guard lock(mutex_);
     const auto found = writers_.find(run);
     if (found != writers_.end()) return found->second;
@@ -405,7 +406,7 @@ std::optional<std::int64_t> SeriesStore::newest(const std::string& run) {
 }
 
 Result<std::vector<RankSeries>> SeriesStore::query(const SeriesQuery& query) {
-    if (!is_run_name(query.run)) return Error(ErrorKind::invalid, "not the name of a run: " + query.run);
+    if (!is_series_name(query.run)) return Error(ErrorKind::invalid, "not the name of a run: " + query.run);
     if (query.max_points == 0 || query.to_s <= query.from_s)
         return Error(ErrorKind::invalid, "the time that was asked for is empty");
     const auto files = series_files(folder_ + "/" + query.run);
@@ -491,7 +492,7 @@ Result<std::vector<RankSeries>> SeriesStore::query(const SeriesQuery& query) {
 }
 
 Status SeriesStore::keep_text(const std::string& run, const std::string& text) {
-    if (!is_run_name(run)) return Error(ErrorKind::invalid, "not the name of a run: " + run);
+    if (!is_series_name(run)) return Error(ErrorKind::invalid, "not the name of a run: " + run);
     if (text.size() > kMostKeptText)
         return Error(ErrorKind::invalid, "more than " + std::to_string(kMostKeptText) + " bytes to keep of " + run);
     const std::string folder = folder_ + "/" + run;
@@ -500,7 +501,7 @@ Status SeriesStore::keep_text(const std::string& run, const std::string& text) {
 }
 
 Result<std::string> SeriesStore::kept_text(const std::string& run) const {
-    if (!is_run_name(run)) return Error(ErrorKind::invalid, "not the name of a run: " + run);
+    if (!is_series_name(run)) return Error(ErrorKind::invalid, "not the name of a run: " + run);
     return read_file(folder_ + "/" + run + kKeptText, kMostKeptText);
 }
 

@@ -45,6 +45,9 @@ struct SeriesQuery {
     std::size_t max_points = 500;       // of each series
 };
 
+// What may have series: a file is named after it.
+bool is_series_name(std::string_view name);
+
 inline constexpr std::size_t kMostKeptText = 64 << 10;
 
 struct SeriesOptions {

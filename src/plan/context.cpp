@@ -225,8 +225,12 @@ std::vector<Offer> offers_of(Context& context, int type) {
         offers.push_back({.region = node.cloud, .pricing = Pricing::owned, .priced = false});
     } else if (offers.empty() && context.catalog.prices_of(type).empty()) {
         ++context.considered;
-        context.rejected.add(
-            line(type, "", {Reason::unpriced, 0, 1, "no price in the catalogue: unpriced, which is not free"}));
+        context.rejected.add(line(
+            type, "",
+            {Reason::unpriced, 0, 1,
+             node.cloud == "azure" ? "no price in the catalogue: unpriced, which is not free; --prices brings one"
+                                   : "no price in the catalogue: unpriced, which is not free; describe it with its "
+                                     "price_per_hour (where: {cloud: on-prem, nodes: FILE})"}));
     } else if (offers.empty() && !refused && (other_os || other_region)) {
         ++context.considered;
         const std::string what = other_region ? "no price in these regions" : "no price for " + where.os;

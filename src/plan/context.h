@@ -39,6 +39,7 @@ struct NodeChoice {
     bool proven = false;           // other serving was measured on one of its devices
     bool named = false;            // by the user, or his own
     bool doubted = false;          // too few of them, and neither owned nor named
+    bool known_elsewhere = false;  // doubted, though measured at other work, as the vendor's other devices are at this
     bool divided_doubted = false;  // the same of one model on several of its devices
     bool scarce = false;           // given out by reservation or agreement (data/catalog/availability.tsv)
     double cheapest() const;       // dollars per hour; infinity when nothing is priced

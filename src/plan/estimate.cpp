@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/evidence.h"
 #include "plan/pipeline.h"
 #include "plan/platform.h"
 #include "plan/replicas.h"
@@ -107,6 +108,7 @@ Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, con
                          workload.pos);
         const int nodes = workload.where.pinned_nodes(*context.choices.front().node).value_or(1);
         TRY(Point point, training_point(context, 0, nodes));
+        hold_nearest_run(context, point);
         search.points.push_back(std::move(point));
     } else {
         TRY(search, run_search(context, {}));

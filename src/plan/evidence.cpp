@@ -1,5 +1,7 @@
 #include "plan/evidence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,6 +12,7 @@
 #include "base/tsv.h"
 #include "plan/availability.h"
 #include "plan/chance.h"
+#include "plan/pipeline.h"
 #include "plan/roles.h"
 #include "sizing/device.h"
 
@@ -40,10 +43,6 @@ const Rows& rows_by_silicon() {
     return *all;
 }
 
-}  // namespace
-
-namespace {
-
 bool generates(const Workload& workload) {
     const ModelKind kind = workload.model.kind;
     return workload.kind != WorkloadKind::embedding && workload.model_known &&
@@ -51,6 +50,10 @@ bool generates(const Workload& workload) {
 }
 
 }  // namespace
+
+bool published_nowhere(const Workload& workload) {
+    return serves(workload) && workload.model.request.window_s > 0;
+}
 
 std::string_view evidence_kind(const Workload& workload) {
     switch (workload.kind) {
@@ -109,13 +112,21 @@ void weigh_evidence(const Context& context, NodeChoice& choice) {
     if (choice.accelerator == nullptr && kind != "any" && !(serving && role_of(context.workload).small))
         choice.measured_rows = 0;
     choice.doubted = !choice.named && !choice.is_measured(context.settings);
+    const auto& devices = context.catalog.accelerators();
+    choice.known_elsewhere = choice.doubted && choice.accelerator != nullptr &&
+                             measured_rows("any", choice.accelerator) >= context.settings.device_rows_wanted &&
+                             std::any_of(devices.begin(), devices.end(), [&](const Accelerator& other) {
+                                 return other.vendor == choice.accelerator->vendor &&
+                                        measured_rows(kind, &other) >= context.settings.device_rows_wanted;
+                             });
     choice.divided_doubted = kind == "serving" && !choice.named && choice.accelerator != nullptr &&
                              measured_rows("generation", choice.accelerator) < context.settings.device_rows_wanted;
 }
 
 void widen_for_unmeasured(const Context& context, Point& point) {
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
-    const bool measured = choice.is_measured(context.settings) && !lacks_evidence(choice, point.replica);
+    const bool measured = choice.is_measured(context.settings) && !lacks_evidence(choice, point.replica) &&
+                          !published_nowhere(context.workload);
     if (choice.accelerator == nullptr || measured || context.workload.kind == WorkloadKind::notebook) return;
     constexpr double kNinetieth = 1.2815515655446004;
     const double factor = std::exp(kNinetieth * context.settings.sigma_no_rows);
@@ -124,6 +135,56 @@ void widen_for_unmeasured(const Context& context, Point& point) {
     Prediction& p = point.prediction;
     for (Range* range : {&p.step_s, &p.ttft_p95_s, &p.tpot_p95_s})
         if (range->mid > 0) *range = combined(*range, wide);
+}
+
+double PublishedRun::slower() const {
+    const bool is_time = metric == "step_s" || metric.ends_with("_ms");
+    return is_time ? measured / predicted : predicted / measured;
+}
+
+void hold_nearest_run(const Context& context, Point& point) {
+    const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
+    if (!context.options.nearest_run || choice.accelerator == nullptr ||
+        context.options.calibrations.count(choice.node->cloud) != 0)
+        return;
+    const auto run = context.options.nearest_run({.workload = context.workload,
+                                                  .node_type = choice.type,
+                                                  .precision = point.precision,
+                                                  .framework = point.framework,
+                                                  .layout = point.layout,
+                                                  .replica = point.replica,
+                                                  .replicas = point.replicas,
+                                                  .latency = point.prediction.latency});
+    if (!run) return;
+    constexpr double kWhole = 2, kNone = 6;  // doublings
+    const double counts = std::clamp((kNone - run->distance) / (kNone - kWhole), 0.0, 1.0);
+    const double factor = std::pow(run->slower_together(), counts);
+    bool wider = false;
+    const auto hold = [&](Range& range, double fastest) {
+        const double end = range.mid * factor, low = std::max(end, range.mid * fastest);
+        wider |= end > range.high || low < range.low;
+        range.high = std::max(range.high, end);
+        range.low = std::min(range.low, low);
+    };
+    Prediction& p = point.prediction;
+    const bool first_token = run->metric == "ttft_ms";
+    if (point.work_s > 0) {
+        // How long a first token waits says little of how long a pile takes.
+        if (first_token) return;
+        hold(point.speed, point.fastest);
+        hold(p.step_s, point.fastest);
+    } else {
+        hold(first_token || !(p.tpot_p95_s.mid > 0) ? p.ttft_p95_s : p.tpot_p95_s, 0);
+    }
+    if (!wider) return;
+    point.notes.push_back(
+        run->other_sources > 0
+            ? fmt::format("the interval is wider than usual, so that it holds what the published runs of {} sources "
+                          "that are most like this showed: {:.1f} x the time that is said of them ({}: {}, and others)",
+                          run->other_sources + 1, run->slower_together(), run->id, run->title)
+            : fmt::format("the interval is wider than usual, so that it holds the published run that is most like "
+                          "this, which took {:.1f} x as long as is said of it ({}: {})",
+                          run->slower(), run->id, run->title));
 }
 
 }  // namespace stoker

@@ -11,6 +11,8 @@ namespace stoker {
 // "training", "serving" (of what makes tokens one by one), "inference" (of all that answers at once) or "any"; empty:
 // work whose speed is not predicted from a device, such as rendering.
 std::string_view evidence_kind(const Workload& workload);
+// Work that no row is known of on any device: answers of models that hear.
+bool published_nowhere(const Workload& workload);
 std::string_view evidence_words(std::string_view kind);  // "training run", "run of token generation", ...
 
 // Published rows of this kind on the same silicon, whatever its memory and form: H100-NVL counts with H100-SXM. A null
@@ -25,5 +27,10 @@ bool lacks_evidence(const NodeChoice& choice, const ReplicaShape& shape);
 
 // The widest interval that there is, for a device without rows of this kind.
 void widen_for_unmeasured(const Context& context, Point& point);
+
+// An interval that holds what the most similar published runs showed (PlanOptions::nearest_run): where those took
+// twice as long as is said of them, this may too. All of it up to two doublings away, none from six on. What runs of
+// this place taught knows better.
+void hold_nearest_run(const Context& context, Point& point);
 
 }  // namespace stoker

@@ -33,6 +33,7 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
                   .priced = offer.priced,
                   .gpu = choice.accelerator != nullptr,
                   .named = context.size_was_named(choice.type),
+                  .known_elsewhere = choice.known_elsewhere,
                   .latency_s = point.latency_s,
                   .worth = point.worth,
                   .span = point.replicas > 0 && choice.devices() > 0
@@ -44,6 +45,10 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
     option.unease = std::pow(std::max(point.growth, 1.0), context.settings.evidence_exponent);
     // Scarce, and forgiven for a gang that has to be arranged for (doubts_of): at no more than the same price.
     if (choice.scarce && (option.doubts & doubt::scarce) == 0) option.unease *= 1 + context.settings.most_for_evidence;
+    // Gangs of many machines over Ethernet are hardly ever published.
+    constexpr int kManyOnEthernet = 8;
+    if (point.gang && point.nodes > kManyOnEthernet && !is_rdma(*choice.node))
+        option.unease *= 1 + context.settings.most_for_evidence;
     if (point.work_s > 0) {
         const Range& evictions = context.settings.evictions_per_hour;
         auto stretch = [&](double rate) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "plan/pipeline.h"
 
 namespace stoker {
@@ -85,6 +86,19 @@ std::vector<Foregone> foregone(const Context& context, const Search& search, con
             fewer = &option;
     if (fewer != nullptr)
         add("fewer", *fewer, fmt::format("{:.1f} x as long", fewer->hours.mid / std::max(winner.hours.mid, 1e-9)));
+    // Where processors answer for the least money, one asks what a GPU would for a little more.
+    constexpr double kLittleMore = 1.5, kFaster = 4;
+    const Option* gpu = nullptr;
+    for (const Option& option : options)
+        if (!winner.gpu && option.gpu && minimize == Minimize::cost && option.doubts == winner.doubts &&
+            point_of(winner).work_s <= 0 && kFaster * option.latency_s < winner.latency_s &&
+            static_cast<double>(score_cost(option)) < kLittleMore * static_cast<double>(score_cost(winner)) &&
+            (gpu == nullptr || score_cost(option) < score_cost(*gpu)))
+            gpu = &option;
+    if (gpu != nullptr)
+        add("gpu", *gpu,
+            fmt::format("answers in {} instead of {}", format_seconds(Seconds(gpu->latency_s)),
+                        format_seconds(Seconds(winner.latency_s))));
     const Option* ruled = nullptr;  // earlier by a rule of thumb, and dearer
     for (const Option& option : options)
         if ((option.doubts & (doubt::unpriced | doubt::blocked)) == 0 && option.preference < winner.preference &&

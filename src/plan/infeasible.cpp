@@ -10,6 +10,7 @@
 #include "plan/chance.h"
 #include "plan/constraints/constraint.h"
 #include "plan/pipeline.h"
+#include "plan/ways_out.h"
 
 namespace stoker {
 namespace {
@@ -52,9 +53,10 @@ public:
     bool in_time(const Option& o) const { return a_service(o) || hours(o) <= deadline_h; }
     bool affordable(const Option& o) const { return usd(o) <= budget; }
 
-    std::string late_text(const Option& o) const {
+    // `fastest`: in words, the fastest of what.
+    std::string late_text(const Option& o, std::string_view fastest) const {
         if (!context_.workload.objective.deadline)
-            return fmt::format("the fastest{} takes {}, and without a deadline nothing of more than {} is planned",
+            return fmt::format("{}{} takes {}, and without a deadline nothing of more than {} is planned", fastest,
                                budget < kInfinity ? " within the budget" : "", hours_text(o.hours.mid),
                                hours_text(deadline_h));
         const double need = hours(o), chance = chance_below(o.hours, deadline_h);
@@ -65,8 +67,8 @@ public:
                 "safest{} needs {}, with {} confidence {}",
                 hours_text(deadline_h), percent(chance), asked(), within, hours_text(o.hours.mid), asked(),
                 hours_text(need));
-        return fmt::format("the deadline of {} is missed by {}: the fastest{} needs {}, with {} confidence {}",
-                           hours_text(deadline_h), hours_text(o.hours.mid - deadline_h), within,
+        return fmt::format("the deadline of {} is missed by {}: {}{} needs {}, with {} confidence {}",
+                           hours_text(deadline_h), hours_text(o.hours.mid - deadline_h), fastest, within,
                            hours_text(o.hours.mid), asked(), hours_text(need));
     }
     std::string late_relaxation(const Option& o) const {
@@ -139,7 +141,10 @@ void nearest_over_limit(const Context& context, const Search& search, const std:
     const Option* cheapest = best([&](const Option& o) { return o.priced && limits.in_time(o); }, usd);
     std::vector<std::string> why;
     if (soonest != nullptr && limits.deadline_h < kInfinity) {
-        why.push_back(limits.late_text(*soonest));
+        const bool doubted_is_faster = std::any_of(over.begin(), over.end(), [&](const Option& o) {
+            return limits.affordable(o) && o.doubts > soonest->doubts && hours(o) < hours(*soonest);
+        });
+        why.push_back(limits.late_text(*soonest, doubted_is_faster ? "the fastest without a caveat" : "the fastest"));
         add_nearest(context, search, *soonest, limits.late_relaxation(*soonest), plan);
     }
     if (cheapest != nullptr && limits.budget < kInfinity) {
@@ -163,139 +168,6 @@ void nearest_over_limit(const Context& context, const Search& search, const std:
             add_nearest(context, search, *o, limits.late_relaxation(*o) + ", " + limits.dear_relaxation(*o), plan);
     }
     plan.infeasible_because = join(why, "; ");
-}
-
-// One thing that was asked for and could be taken back, and the refusals that it causes.
-struct Relaxation {
-    std::string text;
-    std::function<bool(Workload&)> apply;  // false: it was not asked for
-    std::vector<Reason> reasons;           // empty: any
-};
-
-// The nearest lower number of four binary digits: pipelines, groups and batches divide by two and little else.
-double divides_well(double count) {
-    const double unit = std::exp2(std::max(0.0, std::floor(std::log2(std::max(1.0, count))) - 3));
-    return std::floor(count / unit) * unit;
-}
-
-Relaxation fewer_that_divide(const WhereSpec& where) {
-    const double asked = where.gpus ? *where.gpus : where.nodes.value_or(0);
-    const double well = divides_well(asked);
-    return {fmt::format("where: {{{}: {:.0f}}}: {} divide badly, the rest are spares", where.gpus ? "gpus" : "nodes",
-                        well, format_thousands(asked)),
-            [well, asked](Workload& w) {
-                if (!is_training(w.kind) || !(well < asked)) return false;
-                (w.where.gpus ? w.where.gpus : w.where.nodes) = well;
-                return true;
-            },
-            {Reason::shape_indivisible, Reason::batch_indivisible, Reason::batch_too_large, Reason::memory}};
-}
-
-std::vector<Relaxation> relaxations(const Context& context) {
-    auto clears = [](auto member, std::string text, std::vector<Reason> reasons) {
-        return Relaxation{std::move(text),
-                          [member](Workload& w) {
-                              auto& value = member(w);
-                              const bool had = !value.empty();
-                              value.clear();
-                              return had;
-                          },
-                          std::move(reasons)};
-    };
-    const Precision wide = context.workload.precision == Precision::bf16 ? Precision::fp16 : Precision::bf16;
-    const auto weights = [](Precision to, std::string text) {
-        return Relaxation{std::move(text),
-                          [to](Workload& w) {
-                              const bool had = w.kind == WorkloadKind::inference && w.model_known &&
-                                               w.model.kind == ModelKind::decoder && w.precision != to &&
-                                               w.precision != Precision::int4;
-                              fix_precision(w, to);
-                              return had;
-                          },
-                          {Reason::throughput, Reason::memory}};
-    };
-    // Never without any limit: that offers first tokens after hours.
-    const auto slower = [](double factor) {
-        return Relaxation{fmt::format("latency limits {:.0f} x as wide", factor),
-                          [factor](Workload& w) {
-                              LatencySpec& l = w.objective.latency;
-                              for (auto* limit : {&l.ttft_p50, &l.ttft_p95, &l.ttft_p99, &l.tpot_p50, &l.tpot_p95,
-                                                  &l.tpot_p99, &l.e2e_p95, &l.p95})
-                                  if (*limit) *limit = Seconds((*limit)->v * factor);
-                              return l.any();
-                          },
-                          {Reason::throughput, Reason::latency, Reason::cpu_too_slow}};
-    };
-    return {
-        {"objective.survive_one_replica_lost: false (a default)",
-         [](Workload& w) {
-             const bool had = w.kind == WorkloadKind::inference && w.objective.survive_one_replica_lost &&
-                              !w.objective.at.contains("survive_one_replica_lost");
-             w.objective.survive_one_replica_lost = false;
-             return had;
-         },
-         {Reason::throughput, Reason::node_count}},
-        weights(Precision::fp8, "precision: fp8"),
-        weights(Precision::int8, "precision: int8 (weights in 8 bits)"),
-        weights(Precision::int4, "precision: int4 (weights in 4 bits; test the answers)"),
-        slower(3),
-        slower(30),
-        slower(1000),
-        fewer_that_divide(context.workload.where),
-        {"without the number of nodes",
-         [](Workload& w) {
-             const bool had = w.where.nodes || w.where.max_nodes || w.where.gpus;
-             w.where.nodes.reset();
-             w.where.gpus.reset();
-             w.where.max_nodes.reset();
-             return had;
-         },
-         {Reason::throughput, Reason::node_count}},
-        // Fine-tuning that does not fit whole fits with adapters: they need neither gradients nor optimizer states of
-        // the weights, and QLoRA a quarter of the weights.
-        {"method full -> lora",
-         [](Workload& w) {
-             const bool had = w.kind == WorkloadKind::fine_tuning && w.method == Method::full;
-             w.method = Method::lora;
-             return had && w.model.transformer();
-         },
-         {Reason::memory, Reason::host_memory}},
-        {"method -> qlora (weights in 4 bits)",
-         [](Workload& w) {
-             const bool had = w.kind == WorkloadKind::fine_tuning && w.method != Method::qlora;
-             w.method = Method::qlora;
-             return had && w.model.transformer();
-         },
-         {Reason::memory, Reason::host_memory}},
-        {"without the pinned layout",
-         [](Workload& w) {
-             const LayoutSpec& l = w.layout;
-             const bool had = l.tensor || l.pipeline || l.virtual_stages || l.context || l.expert || l.data || l.zero ||
-                              l.micro_batch || l.shard_group || l.recompute;
-             w.layout = {};
-             return had;
-         },
-         {}},
-        {"with spot and list prices",
-         [](Workload& w) {
-             const bool had = w.where.spot == SpotUse::only;
-             w.where.spot = SpotUse::allowed;
-             return had;
-         },
-         {Reason::unpriced, Reason::spot_not_allowed}},
-        {fmt::format("precision {} -> {}", to_string(context.workload.precision), to_string(wide)),
-         [wide](Workload& w) {
-             const bool had = w.model_known && w.precision_order.empty();
-             fix_precision(w, wide);
-             return had;
-         },
-         {Reason::precision_unsupported}},
-        clears([](Workload & w) -> auto& { return w.where.regions; }, "without the list of regions",
-               {Reason::residency, Reason::restricted, Reason::zone, Reason::region}),
-        clears([](Workload & w) -> auto& { return w.where.residency; }, "without the residency", {Reason::residency}),
-        clears([](Workload & w) -> auto& { return w.where.accelerators; }, "without the list of accelerators", {}),
-        clears([](Workload & w) -> auto& { return w.where.sizes; }, "without the list of sizes", {}),
-    };
 }
 
 // Of the refusals with these reasons the nearest miss; what concerns GPUs before CPUs, whose misses say little.
@@ -410,6 +282,23 @@ bool only_gpus_for_processors(const Context& context) {
                        [](const NodeChoice& choice) { return choice.accelerator != nullptr; });
 }
 
+// Where all prices of the clouds asked for are of one region, what lies elsewhere is no matter of the cloud, but of
+// what is known here.
+std::string only_region_known(const Context& context) {
+    std::string only;
+    for (std::size_t type = 0; type < context.catalog.node_types().size(); ++type) {
+        const auto& clouds = context.workload.where.clouds;
+        if (std::find(clouds.begin(), clouds.end(), context.catalog.node_types()[type].cloud) == clouds.end()) continue;
+        for (const Price& price : context.catalog.prices_of(static_cast<int>(type))) {
+            if (!only.empty() && only != price.region) return {};
+            only = price.region;
+        }
+    }
+    return only.empty() ? only
+                        : fmt::format("; the only prices known of {} are those of {}",
+                                      join(context.workload.where.clouds, ", "), only);
+}
+
 bool is_about_the_place(Reason reason) {
     return reason == Reason::residency || reason == Reason::restricted || reason == Reason::zone;
 }
@@ -438,7 +327,10 @@ void explain_infeasible(const Context& context, const Search& search, const Rank
     if (refusal == nullptr)
         plan.infeasible_because = "the catalogue has no machine in these clouds, regions and sizes";
     else if (is_about_the_place(refusal->reason) && context.workload.where.sizes.size() != 1)
-        plan.infeasible_because = refusal->text;
+        plan.infeasible_because = refusal->text + only_region_known(context);
+    else if (refusal->reason == Reason::unpriced && context.workload.where.spot == SpotUse::only &&
+             context.workload.where.sizes.size() != 1)
+        plan.infeasible_because = "where.spot is only, and of nothing that could do it a spot price is known";
     else
         plan.infeasible_because =
             fmt::format("{}{}: {}", refusal->nodes > 1 ? fmt::format("{} x ", refusal->nodes) : "",

@@ -79,6 +79,7 @@ LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, i
         const FrameworkFamily& family = framework_family(workload.framework);
         space.zero_least = family.zero_least;
         space.zero_most = family.zero_most;
+        space.node_groups = family.name != "zero3";  // DeepSpeed took MiCS out (0.19, runtime/config.py)
         space.divides = family.divides || family.name == "default";
         space.interleaves = family.interleaves || family.name == "default";
     }

@@ -129,7 +129,8 @@ void add_states(const LayoutSpace& space, ParallelLayout layout, std::vector<Par
     if (space.pinned.zero && (*space.pinned.zero < space.zero_least || *space.pinned.zero > last))
         add(static_cast<int>(*space.pinned.zero), 0);
     const int in_node = std::max(1, space.devices_per_node / layout.tensor);
-    if (last == 3 && ranks > in_node && in_node > 1 && ranks % in_node == 0 && !space.pinned.shard_group)
+    if (space.node_groups && last == 3 && ranks > in_node && in_node > 1 && ranks % in_node == 0 &&
+        !space.pinned.shard_group)
         add(3, in_node);  // HSDP
 }
 

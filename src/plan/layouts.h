@@ -27,6 +27,7 @@ struct LayoutSpace {
     LayoutSpec pinned;
     int zero_least = 0, zero_most = 3;        // stages of ZeRO that the framework has
     int zero_most_cut = 3;                    // the same where the model itself is cut
+    bool node_groups = true;                  // states can be divided within a node and copied on each
     bool divides = true, interleaves = true;  // tensor and pipeline parallelism; chunks of layers on a stage
     // What people run is simple where that costs little: a layout may be so much slower for each step of simplicity,
     // and for doing without a pipeline where one node with fast links holds all devices. 0: the fastest, however odd.

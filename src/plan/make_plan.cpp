@@ -17,6 +17,7 @@
 #include "plan/search_serving.h"
 #include "plan/search_simple.h"
 #include "plan/search_training.h"
+#include "sizing/engine_era.h"
 #include "sizing/precision.h"
 
 namespace stoker {
@@ -57,8 +58,11 @@ Result<Search> search_kind(const Context& context, const SearchMode& mode) {
 
 Result<Search> run_search(const Context& context, const SearchMode& mode) {
     auto search = search_kind(context, mode);
-    if (search && !is_training(context.workload.kind))  // whose search needs the interval earlier
-        for (Point& point : search->points) widen_for_unmeasured(context, point);
+    if (!search) return search;
+    for (Point& point : search->points) {
+        if (!is_training(context.workload.kind)) widen_for_unmeasured(context, point);  // trainings need it earlier
+        hold_nearest_run(context, point);
+    }
     return search;
 }
 
@@ -153,6 +157,24 @@ void say_commitment(Plan& plan, const Catalog& catalog) {
                                           : ""));
 }
 
+// A release is planned as engines of its time were measured, or makes no difference: either is said.
+void say_release(Plan& plan) {
+    const Workload& w = plan.workload;
+    const auto release = release_of(w.framework_version);
+    if (!release) return;
+    const EngineEra era = era_of_release(w.framework, *release);
+    plan.workload.assumptions.push_back(
+        !has_eras(w.framework) ? fmt::format("framework_version {} changes nothing: what is measured of {} is not told "
+                                             "apart by release",
+                                             w.framework_version, w.framework)
+        : era == EngineEra::current
+            ? fmt::format("{} {} is planned as today's releases, which it schedules like", w.framework,
+                          w.framework_version)
+            : fmt::format("{} {} is planned as releases of {} were measured: scheduler and kernels are slower than "
+                          "today's",
+                          w.framework, w.framework_version, era == EngineEra::y2023 ? "2023" : "2024"));
+}
+
 // What follows the choice speaks of what the chosen device runs, not of what a default began with.
 void take_precision(Plan& plan, const Catalog& catalog) {
     const Candidate& chosen = plan.candidates.front();
@@ -239,6 +261,7 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     take_precision(plan, catalog);
     say_batch(plan);
     say_router(plan);
+    say_release(plan);
     say_commitment(plan, catalog);
     plan.platform = choose_platform(workload, context, plan.candidates.front());
     plan.reasons = reasons_of(context, plan);

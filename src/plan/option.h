@@ -25,6 +25,7 @@ struct Point {
     double units = 0;          // amount of work (jobs) or units per hour (services), in `prediction.unit_name`
     double checkpoint_bytes = 0;
     Range speed{1, 1, 1};  // interval factors of its working time
+    double fastest = 0;    // training: the factor at which it would have the best MFU that was published; 0: not known
     double growth = 1;     // of its interval, by how far what was measured lies (sizing/nearness.h)
     bool gang = false;     // all nodes are lost when one is
     // A rule of thumb (CPU first, T4 first, one VM for several models): lower is first, among choices whose score is
@@ -64,6 +65,7 @@ struct Option {
     int doubts = 0;
     int taste = 0;  // below 0: within tie_share of the best, in the order of the rules of thumb (settle_ties)
     bool priced = true, gpu = false, named = false;  // named: the user listed this size
+    bool known_elsewhere = false;                    // see NodeChoice
     Range hours, usd, kwh;
     double latency_s = 0, goodput = 1;
     double worth = 1;   // see Point
@@ -123,7 +125,8 @@ TieRules tie_rules(const PlanSettings& settings);
 // Lets time and then rules of thumb decide between the options that are nearly as good as the best.
 void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules& rules);
 // Being far away or rarely to be had does not outweigh any sum: it is forgiven where everything without it costs more
-// than so many times as much, and cost is what counts.
+// than so many times as much, and cost is what counts. So is not having been measured at this kind of work, of a device
+// that is known from another, where everything else costs more than the square of it.
 void forgive_small_doubts(std::vector<Option>& options, Minimize minimize, double most_factor);
 // What speaks against a point at an offer: a sum of doubt::*.
 int doubts_of(const Context& context, const Point& point, const Offer& offer);

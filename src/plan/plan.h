@@ -149,7 +149,25 @@ struct PlatformChoice {
 struct PublishedRun {
     std::string id, title, source, metric;
     double measured = 0, predicted = 0, low = 0, high = 0;
-    double distance = 0;  // from the plan, in doublings
+    double distance = 0;              // from the plan, in doublings
+    std::vector<std::string> unlike;  // what sets it apart from the plan: "8 x the GPUs", "fp8"; the largest first
+    int other_sources = 0;            // with rows about as near that count beside it
+    double together = 0;              // slower() of it and of them, by distance, each source once; 0: it is alone
+    // Measured time by predicted time, of a step, a token or an amount of work: 2 took twice as long as is said.
+    double slower() const;
+    double slower_together() const { return together > 0 ? together : slower(); }
+};
+
+// One configuration, as far as it decides which published run is most like it.
+struct PlannedCase {
+    const Workload& workload;
+    int node_type = -1;
+    Precision precision = Precision::bf16;
+    std::string_view framework;
+    const ParallelLayout& layout;  // training
+    const ReplicaShape& replica;   // serving
+    int replicas = 0;
+    const ServingOutcome& latency;  // of all replicas
 };
 
 // What is measured of cases like the chosen one. Filled in by whoever shows the plan; make_plan does not look.
@@ -211,6 +229,8 @@ struct PlanOptions {
     std::function<void(double share, std::string_view what)> progress;  // may be empty
     // With which deadline and budget are kept where nothing keeps them with the confidence that is wanted by default.
     std::optional<double> settle_for;
+    // The published run that is most like a configuration; may be empty. Its interval then holds what that run showed.
+    std::function<std::optional<PublishedRun>(const PlannedCase&)> nearest_run;
     // What runs of the past taught, by the cloud of a node type ("this-machine"). Trainings only.
     std::map<std::string, Calibration, std::less<>> calibrations;
 };

@@ -156,11 +156,13 @@ bool ServingSearch::admit(Replica& r) {
         const bool first = r.idle_ttft > ttft;
         return refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, first ? ttft : tpot,
                       first ? r.idle_ttft : r.idle_tpot,
-                      fmt::format(
-                          "{}{} for a lone request, {} allowed{}", first ? "answer starts after " : "",
-                          first ? format_seconds(Seconds(r.idle_ttft)) : predicted_text(r),
-                          format_seconds(Seconds(first ? ttft : tpot)),
-                          r.cpu ? fmt::format("; weights of {}", format_bytes_gib(Bytes(r.setup->weight_bytes))) : "")),
+                      fmt::format("{}{} for a lone request, {} allowed{}", first ? "answer starts after " : "",
+                                  first ? format_seconds(Seconds(r.idle_ttft)) : predicted_text(r),
+                                  format_seconds(Seconds(first ? ttft : tpot)),
+                                  r.cpu ? fmt::format("; weights of {}", format_bytes_gib(Bytes(r.setup->weight_bytes)))
+                                  : context_.workload.model.kind == ModelKind::diffusion
+                                      ? "; one GPU draws all of it: sharing it among several (xDiT) is not planned"
+                                      : "")),
                false;
     }
     if (r.setup->decoder) {

@@ -388,16 +388,22 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     const TrainingEstimate& e = result.estimate;
     p.seconds = e.seconds;
     p.bytes = e.bytes;
-    p.step_s = absolute(step_interval(setup, result.layout, e), e.step_s);
+    // No step is told shorter than the best published MFU makes it: what that leaves out is not known, and in each
+    // term.
+    const double held_back = setup.mfu_most > 0 ? std::max(1.0, e.mfu / setup.mfu_most) : 1;
+    for (double& seconds : p.seconds) seconds *= held_back;
+    point.work_s *= held_back;
+    p.step_s = absolute(step_interval(setup, result.layout, e), e.step_s * held_back);
     point.growth = setup.step_growth;
+    if (setup.mfu_most > 0) point.fastest = std::min(1.0, e.mfu / setup.mfu_most);
     if (p.step_s.mid > 0) point.speed = p.step_s * (1 / p.step_s.mid);
     p.memory_bytes = absolute(peak_interval(setup, result.layout, e), e.memory_bytes);
     p.memory_capacity_bytes = setup.device.memory_bytes;
     p.fit_probability = result.fit_probability;
-    p.mfu = e.mfu;
-    p.hfu = e.hfu;
+    p.mfu = e.mfu / held_back;
+    p.hfu = e.hfu / held_back;
     p.steps = std::ceil(examples_ / result.layout.global_batch());
-    p.tokens_per_s = e.step_s > 0 ? e.tokens_per_step / e.step_s : 0;
+    p.tokens_per_s = e.step_s > 0 ? e.tokens_per_step / (e.step_s * held_back) : 0;
     p.tensor_bytes = e.tensor_bytes;
     p.pipeline_bytes = e.pipeline_bytes;
     p.gradient_bytes = e.gradient_bytes;

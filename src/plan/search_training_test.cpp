@@ -274,5 +274,27 @@ TEST(SearchTraining, BrainFloatOnT4IsRefused) {
     EXPECT_NE(line->text.find("A100"), std::string::npos);
 }
 
+// A middle above every published MFU is a record that nobody is promised: its time is that of the record.
+TEST(SearchTraining, NoStepIsToldShorterThanTheBestPublishedMfuMakesIt) {
+    const Catalog few = testing::catalog_of({"Standard_ND96amsr_A100_v4", "Standard_ND96asr_v4"});
+    const auto most = [](std::string_view name) { return testing::catalog().constant(name)->value; };
+    for (const std::string_view model : {"vit-h-14", "vit-l-16", "vit-b-16"}) {
+        const Plan plan = testing::plan_of(
+            few, fmt::format("kind: training\nmodel: {}\ndata: {{examples: 1281167, epochs: 90}}\n", model));
+        ASSERT_TRUE(plan.feasible());
+        for (const Candidate& c : plan.candidates)
+            EXPECT_LE(c.prediction.mfu, most("mfu_most_16_ampere_vision") + 1e-9) << model;
+    }
+    const Plan plan = testing::plan_of(few,
+                                       "kind: training\nmodel: 13B\nframework: megatron\ndata: {tokens: 260B, "
+                                       "sequence: 4096}\nwhere: {nodes: 10}\n");
+    ASSERT_TRUE(plan.feasible());
+    const Prediction& p = plan.candidates.front().prediction;
+    EXPECT_LE(p.mfu, most("mfu_most_16_ampere_megatron") + 1e-9);
+    double seconds = 0;
+    for (const double term : p.seconds) seconds += term;
+    EXPECT_NEAR(seconds, p.step_s.mid, 1e-6 * seconds);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -86,6 +86,7 @@ public:
         }
         const Route& route = *matched.route;
         exchange->operation = route.operation;
+        exchange->audited = route.audited;
         // Whoever asks for what is open to everybody is nobody.
         exchange->actor =
             route.access.is_open() ? Actor{.kind = PrincipalKind::user, .name = "nobody"} : service_->options().actor;
@@ -113,7 +114,7 @@ private:
         exchange.on_status([log, audit, began = std::chrono::steady_clock::now(), &exchange](int status) {
             // Without the query: what is asked may be anything.
             const auto path = [&] { return exchange.request.path.substr(0, exchange.request.path.find('?')); };
-            if (audit && AuditTrail::wants(exchange.request.method, status)) {
+            if (audit && AuditTrail::wants(exchange.request.method, status) && (exchange.audited || status >= 400)) {
                 const std::string claimed = exchange.claimed();
                 audit->write({.who = claimed.empty() ? exchange.actor.text() : "user/" + claimed + " by password",
                               .method = exchange.request.method,

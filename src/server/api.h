@@ -11,6 +11,7 @@
 #include "govern/price_book.h"
 #include "io/http/http.h"
 #include "io/log.h"
+#include "observe/gpu/gpu_fleet.h"
 #include "observe/series.h"
 #include "run/engine/engine.h"
 #include "server/config_control.h"
@@ -44,6 +45,7 @@ struct ApiOptions {
     std::shared_ptr<Log> log;             // of requests; none: nothing is said
     std::shared_ptr<AuditTrail> audit;    // of requests that change something or are refused; none: none is kept
     std::shared_ptr<api::FirstAdmin> first_admin;  // while nobody was made; none: nobody is made by a token
+    std::shared_ptr<GpuFleet> gpus;                // of the agents of nodes; none: no report is taken
     std::shared_ptr<SingleSignOn> oidc;            // none: nobody logs in by a provider
     bool embedded = false;                         // ends with the command that carries it; told by /api/v1/version
 };

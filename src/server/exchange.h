@@ -50,6 +50,7 @@ public:
     Trace trace;
     Actor actor{.kind = PrincipalKind::user, .name = "nobody"};  // who asks
     std::string_view operation{};                                // of the route; empty: of none
+    bool audited = true;                                         // of the route
     std::string request_id;  // X-Request-Id of the caller, echoed; the id of the trace when there is none
 
     // Whom somebody says to be who has not shown it yet; for the audit trail. Any thread.

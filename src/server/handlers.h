@@ -41,6 +41,13 @@ void drain_node(Service&, const ExchangePtr&);
 void ready_node(Service&, const ExchangePtr&);
 void repaired_node(Service&, const ExchangePtr&);
 void check_node(Service&, const ExchangePtr&);
+void report_gpus(Service&, const ExchangePtr&);
+void list_gpus(Service&, const ExchangePtr&);
+void get_node_gpus(Service&, const ExchangePtr&);
+void get_gpu_series(Service&, const ExchangePtr&);
+void add_gpu_metrics(const GpuFleet& fleet, MetricsText& out);
+struct NodeGpusItem;
+NodeGpusItem item_of(const NodeGpusNow& told);
 void get_usage(Service&, const ExchangePtr&);
 
 void get_config(Service&, const ExchangePtr&);

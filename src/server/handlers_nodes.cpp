@@ -43,7 +43,14 @@ void list_nodes(Service& service, const ExchangePtr& exchange) {
                 });
             return list;
         },
-        [exchange](const NodeList& list) { exchange->send(codec::write(list)); });
+        [&service, exchange](NodeList list) {
+            if (const auto& fleet = service.options().gpus) {
+                const FleetMoment now = FleetMoment::now();
+                for (NodeView& node : list.items)
+                    if (const auto told = fleet->find(node.name, now)) node.gpus_told = item_of(*told);
+            }
+            exchange->send(codec::write(list));
+        });
 }
 void drain_node(Service& service, const ExchangePtr& exchange) {
     set_node(service, exchange, NodeState::draining);

@@ -107,16 +107,20 @@ bool has_prerequisites(const RunSpec& spec) {
 // Each image with the digest that its name has now, so that every attempt takes the same. All problems together.
 Status pin_images(const Questions& engine, RunSpec& spec) {
     const auto deadline = std::chrono::steady_clock::now() + kPrerequisitesBy;
-    std::map<std::string, Result<std::string>> known;
+    std::map<std::pair<std::string, std::string>, Result<std::string>> known;  // of an image on an engine
     std::optional<ErrorKind> failed;
     Problems problems;
     const auto pin = [&](RunSpec& each, const std::string& step) {
         if (each.image.empty()) return;
-        const std::string folder = each.folder.empty() ? spec.folder : each.folder;
-        const auto found = known.find(each.image);
-        const auto pinned = found != known.end()
-                                ? found->second
-                                : known.emplace(each.image, engine.pin(each.image, folder, deadline)).first->second;
+        const auto& wanted = each.engine ? each.engine : spec.engine;
+        const ImagePlace place{.folder = each.folder.empty() ? spec.folder : each.folder,
+                               .engine = wanted && *wanted != kAnyEngine ? *wanted : ""};
+        const auto found = known.find({each.image, place.engine});
+        const auto pinned =
+            found != known.end()
+                ? found->second
+                : known.emplace(std::pair(each.image, place.engine), engine.pin(each.image, place, deadline))
+                      .first->second;
         if (pinned) {
             each.image = *pinned;
             return;

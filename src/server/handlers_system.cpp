@@ -103,6 +103,7 @@ std::string metrics_text(Service& service, const Counted& c) {
     set(metric("stoker_api_waiting"), service.waiting());
     set(metric("stoker_api_streams"), service.streams().size());
     set(metric("process_resident_memory_bytes"), resident_bytes());
+    if (service.options().gpus) add_gpu_metrics(*service.options().gpus, out);
     if (service.options().more_metrics) service.options().more_metrics(out);
     return out.text();
 }

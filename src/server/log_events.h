@@ -41,7 +41,7 @@ inline constexpr auto kLogEvents = [] {
         {"node.ready", info, "node", "It takes work."},
         {"node.lost", warn, "node, cause", "It does not answer; what ran there is evicted."},
         {"node.state", info, "node, state, cause", "Draining, checking, suspect or quarantined."},
-        {"node.checked", info, "node, level, verdict, passed, failed", "A health check has ended."},
+        {"node.checked", info, "node, level, verdict, passed, failed, warned, skipped", "A health check has ended."},
         {"node.removed", info, "node", "It is not offered any more, and nothing runs there."},
         {"driver.refused", warn, "operation, cause, detail", "A call of the engine was refused."},
         {"checkpoint.uploading", debug, "run, step", "A checkpoint goes into its store."},

@@ -6,8 +6,8 @@
 
 namespace stoker {
 
-NodeCheckFunction node_check(const std::string& doctor_token, const std::string& folder) {
-    return [doctor_token, folder](const NodeInfo& node, HealthLevel level, Deadline deadline) {
+NodeCheckFunction node_check(const std::string& doctor_token, const std::string& folder, const std::string& size) {
+    return [doctor_token, folder, size](const NodeInfo& node, HealthLevel level, Deadline deadline) {
         HealthTarget target;
         target.node = node;
         target.token = doctor_token;
@@ -17,6 +17,7 @@ NodeCheckFunction node_check(const std::string& doctor_token, const std::string&
         }
         if (node.doctor.empty()) {  // this machine, or a part of it
             target.folder = folder;
+            target.size = size;
             if (const auto path = this_machine_path()) add_usual(*path, discover_machine(), target);
         } else {  // of a machine elsewhere only its link can be looked at from here
             target.peers = {node.doctor};

@@ -9,6 +9,7 @@
 namespace stoker {
 
 // `doctor_token`: what the doctors of the nodes want to be shown; `folder`: where the disk of this machine is tried.
-NodeCheckFunction node_check(const std::string& doctor_token, const std::string& folder);
+// `size`: what this machine is, of the catalogue, for its thresholds; empty: nobody said.
+NodeCheckFunction node_check(const std::string& doctor_token, const std::string& folder, const std::string& size = "");
 
 }  // namespace stoker

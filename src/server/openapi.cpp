@@ -14,6 +14,7 @@
 #include "server/views_audit.h"
 #include "server/views_config.h"
 #include "server/views_edit.h"
+#include "server/views_gpus.h"
 #include "server/views_limits.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
@@ -59,6 +60,11 @@ void add_components(Schemas& s) {
     s.ref<NodeChanged>();
     s.ref<NodeCheckAsked>();
     s.ref<NodeCheckBody>(true);
+    s.ref<GpuReport>(true);
+    s.ref<GpuReportTaken>();
+    s.ref<FleetGpus>();
+    s.ref<NodeGpusView>();
+    s.ref<NodeGpuSeries>();
     s.ref<MetricsView>();
     s.ref<SeriesPage>();
     s.ref<ExplanationView>();

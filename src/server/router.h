@@ -65,6 +65,7 @@ struct Route {
     std::vector<Answers> answers;
     std::vector<int> problems;  // statuses of its own, beside those that every route has
     bool changes = false, if_match = false, idempotent = false;
+    bool audited = true;  // false: what came every few seconds and was taken has no line in the audit trail
     Handler handler;
 };
 
@@ -73,6 +74,7 @@ void add_config_routes(std::vector<Route>& all);  // parts of them
 void add_tenant_routes(std::vector<Route>& all);
 void add_user_routes(std::vector<Route>& all);
 void add_limit_routes(std::vector<Route>& all);
+void add_gpu_routes(std::vector<Route>& all);
 
 struct Matched {
     const Route* route = nullptr;  // nothing: see `allowed`

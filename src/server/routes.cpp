@@ -447,6 +447,7 @@ std::vector<Route> make_routes() {
     add_tenant_routes(all);
     add_user_routes(all);
     add_limit_routes(all);
+    add_gpu_routes(all);
     return all;
 }
 

@@ -9,6 +9,7 @@
 #include "server/views_audit.h"
 #include "server/views_config.h"
 #include "server/views_edit.h"
+#include "server/views_gpus.h"
 #include "server/views_limits.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
@@ -60,6 +61,18 @@ std::string_view component_name(const Shape& shape) {
         {&kShape<NodeCheckBody>, "NodeCheckBody"},
         {&kShape<NodeCheckAsked>, "NodeCheckAsked"},
         {&kShape<HealthCheck>, "HealthCheck"},
+        {&kShape<ReportedProcess>, "ReportedProcess"},
+        {&kShape<ReportedXid>, "ReportedXid"},
+        {&kShape<ReportedBoard>, "ReportedGpu"},
+        {&kShape<ReportedFigures>, "ReportedFigures"},
+        {&kShape<ReportedPoint>, "ReportedPoint"},
+        {&kShape<GpuReport>, "GpuReport"},
+        {&kShape<GpuReportTaken>, "GpuReportTaken"},
+        {&kShape<NodeGpusItem>, "NodeGpusItem"},
+        {&kShape<FleetGpus>, "FleetGpus"},
+        {&kShape<NodeGpusView>, "NodeGpus"},
+        {&kShape<GpuSeriesView>, "GpuSeries"},
+        {&kShape<NodeGpuSeries>, "NodeGpuSeries"},
         {&kShape<SeriesView>, "Series"},
         {&kShape<MetricsView>, "RunMetrics"},
         {&kShape<RankSeriesView>, "RankSeries"},

@@ -173,6 +173,7 @@ public:
         api.config = keeper_;
         api.host_names = options_.host_names;
         api.series = observer_->series();
+        api.gpus = options_.gpus;
         if (options_.certificate)
             for (std::string& name : names_of_certificate(options_.certificate->certificate_pem))
                 api.host_names.push_back(std::move(name));

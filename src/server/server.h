@@ -48,7 +48,8 @@ struct ServerOptions {
     std::vector<std::string> host_names;
     BackupOptions backup;
     GateChoice health_gate = GateChoice::by_nodes;
-    NodeCheckFunction node_check;  // none: nodes cannot be checked
+    NodeCheckFunction node_check;    // none: nodes cannot be checked
+    std::shared_ptr<GpuFleet> gpus;  // of ApiOptions
     // The newest version of the configuration goes before what stands above, and these before it: what the command line
     // says, by key of the configuration, in its own words.
     std::map<std::string, std::string> overrides;

@@ -136,11 +136,17 @@ void RecordEvents::tell(const Record& record, const State& state) {
     } else if (const auto* moved = std::get_if<NodeMoved>(&body)) {
         node_moved(*moved);
     } else if (const auto* checked = std::get_if<NodeChecked>(&body)) {
+        const auto parts_that = [&](HealthVerdict verdict) {
+            return std::count_if(checked->not_passed.begin(), checked->not_passed.end(),
+                                 [&](const HealthCheck& part) { return part.verdict == verdict; });
+        };
         log_.write(log_event("node.checked"), {{"node", checked->node},
                                                {"level", to_string(checked->level)},
                                                {"verdict", to_string(checked->verdict)},
                                                {"passed", checked->passed},
-                                               {"failed", checked->not_passed.size()}});
+                                               {"failed", parts_that(HealthVerdict::fail)},
+                                               {"warned", parts_that(HealthVerdict::warn)},
+                                               {"skipped", parts_that(HealthVerdict::skipped)}});
     } else if (const auto* removed = std::get_if<NodeRemoved>(&body)) {
         log_.write(log_event("node.removed"), {{"node", removed->node}});
     } else if (const auto* config = std::get_if<ConfigChanged>(&body)) {

@@ -83,6 +83,12 @@ TEST_F(ServerLogTest, TellsTheLifeOfARunAndItsNodes) {
         tell(NodeMoved{.node = "n-1", .state = NodeState::lost, .cause = Cause::node_lost});
         tell(NodeMoved{.node = "n-1", .state = NodeState::ready});
         tell(NodeMoved{.node = "n-2", .state = NodeState::quarantined});
+        tell(NodeChecked{.node = "n-1",
+                         .verdict = HealthVerdict::warn,
+                         .passed = 5,
+                         .not_passed = {{.name = "a", .verdict = HealthVerdict::warn},
+                                        {.name = "b", .verdict = HealthVerdict::skipped},
+                                        {.name = "c", .verdict = HealthVerdict::skipped}}});
         tell(CheckpointStored{.run = run, .step = 10, .bytes = 100});
         tell(CheckpointStored{.run = run, .step = 20, .fault = "https://s/?sig=abc denied"});
         tell(ConfigChanged{.version = 3, .text = "secret", .note = "more nodes"});
@@ -96,6 +102,7 @@ TEST_F(ServerLogTest, TellsTheLifeOfARunAndItsNodes) {
     EXPECT_THAT(all, HasSubstr("info run.waiting run=r-7\n"));
     EXPECT_THAT(all, HasSubstr("warn node.lost node=n-1 cause=node_lost\n"));
     EXPECT_THAT(all, HasSubstr("info node.state node=n-2 state=quarantined\n"));
+    EXPECT_THAT(all, HasSubstr("verdict=warn passed=5 failed=0 warned=1 skipped=2\n")) << "skipped is no failure";
     EXPECT_THAT(all, HasSubstr("sig=***"));
     EXPECT_THAT(all, Not(HasSubstr("user_error")));
     EXPECT_THAT(all, Not(HasSubstr("secret")));

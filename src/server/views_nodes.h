@@ -10,6 +10,7 @@
 #include "deploy/driver.h"
 #include "run/decide/health.h"
 #include "run/state/records.h"
+#include "server/views_gpus.h"
 
 namespace stoker::api {
 
@@ -44,6 +45,7 @@ struct NodeView {
     std::optional<NodeCheckView> check;  // the last
     std::vector<NodeBlameView> blames;   // the newest
     std::vector<std::string> repairs;
+    std::optional<NodeGpusItem> gpus_told;  // by the agent there
 };
 // One of several engines; its nodes are listed as they were when it does not answer.
 struct NodeEngineView {
@@ -96,6 +98,7 @@ void fields(V& visit, NodeView& v) {
     visit("doctor", v.doctor);
     visit("engine", v.engine);
     visit("gpu_milli_free", v.gpu_milli_free);
+    visit("gpus_told", v.gpus_told);
     visit("memory_bytes", v.memory_bytes);
     visit("memory_bytes_free", v.memory_bytes_free);
     visit("name", v.name);

@@ -122,12 +122,11 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
             break;
         }
         case CodeBaseKind::fsdp:
-            if (has_word(framework, "composer") || has_word(framework, "llm-foundry"))
-                setup.logit_bytes = constant("logit_bytes_composer");
-            if (has_word(framework, "torchtitan")) {
-                setup.logit_bytes = constant("logit_bytes_torchtitan");
-                habits.selective_kept = constant("selective_kept_share");
-            }
+            // A loop of PyTorch calls its cross entropy, which fuses nothing; Composer's models fuse theirs.
+            setup.logit_bytes =
+                constant(has_word(framework, "composer") || has_word(framework, "llm-foundry") ? "logit_bytes_composer"
+                                                                                               : "logit_bytes_plain");
+            if (has_word(framework, "torchtitan")) habits.selective_kept = constant("selective_kept_share");
             habits.gradients_released = true;
             break;
         case CodeBaseKind::litgpt:

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sizing/device.h"
+#include "sizing/engine_era.h"
 #include "sizing/terms.h"
 #include "workload/workload.h"
 
@@ -18,10 +19,7 @@ namespace stoker {
 //   (TensorRT-LLM) fixed_batch    a batch is formed, and none joins until all of it is done; also dynamic batching of
 //   encoders and CNNs
 enum class SchedulerPolicy : std::uint8_t { chunked, prefill_first, in_flight, fixed_batch };
-enum class LengthLaw : std::uint8_t { lognormal, gamma };
-// Releases of one engine differ more than engines do: schedulers in Python, eager kernels and no overlap of the host
-// until 2024.
-enum class EngineEra : std::uint8_t { current, y2024, y2023 };
+enum class LengthLaw : std::uint8_t { lognormal, gamma, uniform };
 
 // Everything that does not depend on the shape of the replica. Copied freely: numbers only.
 struct ServingSetup {
@@ -119,6 +117,7 @@ struct ServingSetup {
 };
 
 // An error only when the model has no shape to count; a precision the device lacks is told by ServingSetup::refused.
+// `era`: of the engine, where the file names no version.
 Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog& catalog, const Device& device,
                                         EngineEra era = EngineEra::current);
 
@@ -165,6 +164,9 @@ struct ServingLoad {
     int requests = 2000;  // simulated, the first tenth discarded
     // Closed loop, from its first request to its last: so many requests of each client; 0: the steady state.
     double rounds = 0;
+    // Open loop: all of `requests` from the first on and none behind them, as a benchmark sends them; else the steady
+    // state.
+    bool whole_run = false;
     bool burst = false;  // closed loop: all start with a whole request ahead; else spread over a request's life, so
                          // that requests of one length do not stay in lockstep as no real clients do
     bool single_steps = false;  // every step of the engine by itself: what runs of steps must agree with

@@ -170,6 +170,27 @@ void count_shape(ServingSetup& s, const ModelSpec& m) {
                    s.layers * 2 * s.heads * s.head_dim;
 }
 
+// A denoiser that nothing was built for. Matrix units that are slow for their multiprocessor wait less for what feeds
+// them (told against an A100's, 2.9 TFLOP/s; faster ones have other ways to be fed), and Python walks the modules of
+// each step, so long as the network is not compiled.
+void run_unet(ServingSetup& s, std::string_view framework, const Catalog& catalog) {
+    const auto c = [&](std::string_view name) { return catalog.constant_or_die(name); };
+    const Constant* step = catalog.constant("diffusion_step_host_ms");
+    if (step == nullptr) return;  // a catalogue of before November 2026
+    constexpr double kReference = 2.9e12;
+    // Clocks that a slim board does not hold slow both down.
+    const double clocks = slim_turing(s.device) ? c("gemm_power_share_turing_slim") : 1;
+    const double rate = s.device.sm_count > 0 ? s.device.peak(s.compute_precision) / clocks / s.device.sm_count : 0;
+    if (rate > 0)
+        s.sample_efficiency =
+            std::min(c("diffusion_efficiency_most"),
+                     s.sample_efficiency * std::pow(std::max(1.0, kReference / rate), c("diffusion_feed_power")));
+    if (framework.find("compile") != std::string_view::npos)
+        s.sample_efficiency *= c("diffusion_compiled_gain");
+    else
+        s.sample_launch_s = step->value * 1e-3 / c("vision_kernels");
+}
+
 // Encoders, embedding, CNN, ViT, diffusion: one pass per example.
 void count_sample(ServingSetup& s, const Workload& w, const Catalog& catalog) {
     const ModelSpec& m = w.model;
@@ -203,8 +224,9 @@ void count_sample(ServingSetup& s, const Workload& w, const Catalog& catalog) {
         if (tuned) s.sample_bytes *= catalog.constant_or_die("vision_bytes_tuned");
         s.sample_bytes *= kv_bytes_per_element(s.compute_precision) / 2;
     }
-    s.sample_ramp_s = catalog.constant_or_die("kernel_ramp_us") * 1e-6;
     s.sample_launch_s = catalog.constant_or_die(tuned ? "launch_us_graph" : "launch_us_eager") * 1e-6;
+    if (m.kind == ModelKind::diffusion && !tuned && s.device.gpu) run_unet(s, w.framework, catalog);
+    s.sample_ramp_s = catalog.constant_or_die("kernel_ramp_us") * 1e-6;
     s.sample_host_s = catalog.constant_or_die(tuned ? "sample_host_us_tuned" : "sample_host_us") * 1e-6;
     // Matrix units run at the rate of the data sheet in their narrowest formats only for large matrices.
     const bool wide = s.compute_precision == Precision::fp32 || s.compute_precision == Precision::tf32;
@@ -349,6 +371,7 @@ MeasuredCase serving_case(const Device& device, const Workload& workload, Engine
 Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog& catalog, const Device& device,
                                         EngineEra era) {
     const ModelSpec& m = workload.model;
+    if (const auto release = release_of(workload.framework_version)) era = era_of_release(workload.framework, *release);
     ServingSetup s;
     s.device = device;
     s.precision = precision_on(workload, device);

@@ -360,11 +360,24 @@ TEST(Simulator, AFrontEndWorksOnOneRequestAfterTheOther) {
     EXPECT_NEAR(simulate_serving(s, {1, 1}, load).ttft_p99, free + 0.5, 1e-9);
 }
 
+// A benchmark ends with its last request: nothing comes behind it, and its first ones count.
+TEST(Simulator, AWholeRunIsAllOfItsRequests) {
+    const ServingSetup s = engine();
+    ServingLoad load;
+    load.requests_per_second = 2;
+    load.requests = 15;
+    load.whole_run = true;
+    const ServingOutcome o = simulate_serving(s, {1, 1}, load);
+    EXPECT_EQ(o.measured, 15);
+    EXPECT_EQ(o.finished, 15);
+    EXPECT_GT(o.output_tokens_per_s, 0);
+}
+
 TEST(Draws, HaveTheMomentsAsked) {
-    for (const LengthLaw law : {LengthLaw::lognormal, LengthLaw::gamma}) {
+    for (const LengthLaw law : {LengthLaw::lognormal, LengthLaw::gamma, LengthLaw::uniform}) {
         ServingSetup s = engine();
         s.length_law = law;
-        s.prompt_cv = 0.8;
+        s.prompt_cv = law == LengthLaw::uniform ? 0.5 : 0.8;
         s.arrival_cv = law == LengthLaw::gamma ? 2 : 1;
         double n = 0, sum = 0, square = 0, gap = 0, gap_square = 0;
         for (std::uint64_t i = 0; i < 200000; ++i) {
@@ -372,7 +385,7 @@ TEST(Draws, HaveTheMomentsAsked) {
             n += 1, sum += d.prompt, square += d.prompt * d.prompt, gap += d.gap, gap_square += d.gap * d.gap;
         }
         EXPECT_NEAR(sum / n, 1000, 10);
-        EXPECT_NEAR(std::sqrt(square / n - sum / n * sum / n) / (sum / n), 0.8, 0.02);
+        EXPECT_NEAR(std::sqrt(square / n - sum / n * sum / n) / (sum / n), s.prompt_cv, 0.02);
         EXPECT_NEAR(gap / n, 1, 0.02);
         EXPECT_NEAR(std::sqrt(gap_square / n - 1), s.arrival_cv, 0.05);
     }

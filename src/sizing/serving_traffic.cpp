@@ -10,6 +10,8 @@ double draw_length(SplitMix& random, LengthLaw law, double mean, double cv) noex
     if (law == LengthLaw::gamma) {
         const double shape = 1 / (cv * cv);
         length = random.gamma(shape) * mean / shape;
+    } else if (law == LengthLaw::uniform) {
+        length = mean * (1 + cv * std::sqrt(3.0) * (2 * random.uniform() - 1));
     } else {
         const double variance = std::log1p(cv * cv);
         length = mean * std::exp(std::sqrt(variance) * random.normal() - variance / 2);

@@ -38,10 +38,11 @@ public:
           thinks_(!open_ && load.think_s > 0),
           in_flight_(std::max(std::floor(load.concurrency), 1.0)) {
         in_flight_ = std::min(in_flight_, 250000.0);
-        const int wanted = std::clamp(load.requests, 20, 1000000);
+        const bool finite = open_ && load.whole_run;
+        const int wanted = std::clamp(load.requests, finite ? 1 : 20, 1000000);
         if (open_) {
             last_ = wanted;
-            first_ = last_ / 10;
+            first_ = finite ? 0 : last_ / 10;
         } else {
             // A closed loop starts with a burst, which is no steady state: it is discarded too, and a few rounds
             // follow.
@@ -56,7 +57,7 @@ public:
             }
         }
         // Behind the measured ones come as many again, so that the last measured ones run under the same load.
-        capacity_ = whole_ ? last_ : 2 * last_;
+        capacity_ = whole_ || finite ? last_ : 2 * last_;
         ttft_.reserve(static_cast<std::size_t>(last_));
         tpot_.reserve(static_cast<std::size_t>(last_));
         e2e_.reserve(static_cast<std::size_t>(last_));
@@ -67,6 +68,7 @@ public:
             for (int n = 0; n < static_cast<int>(in_flight_); ++n) think(0, -1 - n);
         } else {
             for (double n = 0; n < in_flight_ && issued_ < capacity_; ++n) issue(0);
+            if (first_ == 0) open_window(0, 0);
         }
     }
 

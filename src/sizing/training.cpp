@@ -168,6 +168,7 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     const double cast = setup.cast_passes * (entries * setup.hidden + width / setup.gate_matrices) / t;
     layer.vector_forward = setup.vector_bytes * tokens *
                            (setup.vector_passes * (outside + setup.vector_ffn * width / t + dispatch) + cast) / memory;
+    layer.vector_forward += tokens * setup.adapter_bytes / t / memory;
     if (setup.method == Method::qlora) {
         // The weights are expanded before each use: 4 bit read, 16 bit written, forward and backward.
         const double weights =
@@ -378,8 +379,7 @@ StageTimes add_samples(const TrainingSetup& setup, const ParallelLayout& layout,
     const Device& device = setup.device;
     const double b = layout.micro_batch, m = layout.micro_batches;
     const double rate = device.matmul(setup.precision) * setup.gemm_efficiency * setup.vision_efficiency;
-    const double matmul =
-        setup.vision_work * (3 * setup.sample_forward_flops - 2 * setup.sample_frozen_flops) * b / rate;
+    const double matmul = setup.vision_work * model_flops(setup, b) / rate;
     // Activation sizes are given for 16 bit. Forward is a third of all passes.
     const double bytes = (setup.sample_activation_bytes + setup.sample_frozen_bytes / 3) * setup.compute_bytes / 2;
     const double vector = setup.vision_passes * bytes * b / (device.memory_bytes_per_s * device.memory_efficiency);

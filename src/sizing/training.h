@@ -66,6 +66,7 @@ struct TrainingSetup {
     // Bytes
     double weight_bytes = 2, compute_bytes = 2, gradient_bytes = 2, optimizer_bytes = 12;
     double vector_bytes = 2;            // an element between products: autocast keeps norms, softmax and sums in FP32
+    double adapter_bytes = 0;           // of a token and layer, forward: what goes around the thin products of adapters
     double embedding_weight_bytes = 2;  // as weight_bytes; of the embeddings, which QLoRA does not quantise
     double gather_bytes = 2;            // of a parameter on the wire when ZeRO-3 gathers it
     double reduce_bytes = 2;            // of a gradient on the wire

@@ -36,8 +36,9 @@ double model_flops(const TrainingSetup& setup, double global_batch) noexcept {
     const ExampleFlops flops = example_flops(setup);
     const bool frozen = setup.method != Method::full;
     // Forward 1, input gradient 1, weight gradient 1: frozen weights skip the last.
+    const double passes = frozen ? 2 : 3;  // of layers before the first that learns only the forward one
     return global_batch *
-           ((frozen ? 2 : 3) * (flops.weights + flops.logits) + 3 * flops.attention - 2 * setup.sample_frozen_flops);
+           (passes * (flops.weights + flops.logits) + 3 * flops.attention - (passes - 1) * setup.sample_frozen_flops);
 }
 
 double step_lower_bound(const TrainingSetup& setup, double global_batch, double gpus) noexcept {

@@ -13,6 +13,7 @@
 #include "catalog/model_count.h"
 #include "sizing/disk.h"
 #include "sizing/framework.h"
+#include "sizing/hub_models.h"
 #include "sizing/nearness.h"
 #include "sizing/precision.h"
 
@@ -83,7 +84,9 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
         setup.sample_frozen_flops = m.frozen_flops_per_sample;
         setup.sample_frozen_bytes = m.frozen_activation_bytes;
         setup.sample_activation_bytes = m.activation_bytes_per_sample - m.frozen_activation_bytes;
-        setup.trainable_params = setup.total_params;
+        // Of the shape only the size is known: as deep as wide, whose matrices are as wide as the cube root of it.
+        const double adapters = 2 * workload.lora.rank / std::cbrt(setup.total_params);
+        setup.trainable_params = setup.total_params * (workload.method == Method::full ? 1 : std::min(1.0, adapters));
         setup.sequence = 1;
         return;
     }
@@ -194,6 +197,8 @@ void set_framework(const Workload& workload, const Catalog& catalog, const Frame
     setup.pipeline_host_s = own("pipeline_host_ms") * 1e-3;
     const double vectors = workload.compiled ? 1 : own("vector_factor"), launches = own("launch_factor");
     if (setup.device.gpu) setup.vector_passes *= vectors;
+    if (!set_hub_models(workload, catalog, setup) && setup.method != Method::full)
+        setup.vector_passes *= catalog.constant_or_die("lora_vector_factor");
     // Graphs and compilers take the host out of the way, whoever wrote the model.
     if (!workload.compiled && setup.device.gpu) setup.kernels_per_layer *= launches;
     setup.fallback_kernels = launches * catalog.constant_or_die("attention_fallback_kernels");
@@ -233,12 +238,13 @@ void set_modules(const Workload& workload, const FrameworkFamily& family, Traini
 void set_best_mfu(const Workload& workload, const Catalog& catalog, const FrameworkFamily& family,
                   TrainingSetup& setup) {
     const bool narrow = setup.precision == Precision::fp8;
+    const bool vision = workload.model.kind == ModelKind::vit;
     if (setup.device.architecture.empty() || setup.method != Method::full ||
-        workload.model.kind != ModelKind::decoder || (!narrow && setup.compute_bytes != 2))
+        (workload.model.kind != ModelKind::decoder && !vision) || (!narrow && setup.compute_bytes != 2))
         return;
     const std::string name = fmt::format("mfu_most_{}_{}", narrow ? 8 : 16, lower(setup.device.architecture));
-    const Constant* known = catalog.constant(fmt::format("{}_{}", name, family.name));
-    if (known == nullptr) known = catalog.constant(name);
+    const Constant* known = catalog.constant(fmt::format("{}_{}", name, vision ? "vision" : family.name));
+    if (known == nullptr) known = catalog.constant(vision ? "mfu_most_16_vision" : name);
     if (known != nullptr) setup.mfu_most = known->value;
 }
 
@@ -276,10 +282,13 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.moe_imbalance = constant("moe_imbalance");
     setup.predicted_share = workload.model.kind == ModelKind::encoder ? constant("masked_share_encoder") : 1;
     setup.kernels_per_layer = constant(workload.compiled ? "kernels_per_layer_compiled" : "kernels_per_layer_eager");
+    // Layers that attend to the encoder have a second attention beside that to themselves.
+    if (workload.model.kind == ModelKind::encoder_decoder)
+        setup.kernels_per_layer *= 1 + constant("cross_attention_kernel_share") *
+                                           count_parameters(workload.model).decoder_layers / setup.layers;
     if (setup.method != Method::full) {
-        // Each adapter is two thin matrix products and an addition beside a large one: passes over the activations, and
-        // launches.
-        setup.vector_passes *= constant("lora_vector_factor");
+        // Each adapter is two thin matrix products and an addition beside a large one: launches here, passes over the
+        // activations with the code base.
         setup.kernels_per_layer *= constant("lora_kernel_factor");
     }
     // Vector units have less to wait for than tensor cores, and libraries take Winograd's way on them (arXiv
@@ -293,6 +302,10 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.vision_passes = constant(workload.compiled ? "vision_passes_compiled" : "vision_passes");
     if (workload.model.separate_norm) setup.vision_passes *= constant("vision_passes_separate_norm");
     setup.vision_kernels = constant("vision_kernels_per_step");
+    if (workload.method != Method::full) {
+        setup.vision_passes *= constant("lora_vector_factor");
+        setup.vision_kernels *= constant("lora_kernel_factor");
+    }
     setup.vision_layers = constant("vision_layers");
     setup.overlap_slowdown = constant("overlap_slowdown") - 1;
     setup.overlap_pipeline = constant("overlap_pipeline");
@@ -470,7 +483,7 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
         setup.device.across.bytes_per_second *= catalog.constant_or_die("collective_share_across");
         const double loss = 1 + catalog.constant_or_die("collective_loss_per_doubling");
         for (std::size_t d = 1; d < setup.device.across_loss.size(); ++d)
-            setup.device.across_loss[d] = setup.device.across_loss[d - 1] * loss;
+            setup.device.across_loss[d] *= std::pow(loss, static_cast<double>(d));
         setup.device.inside.half_bytes *= catalog.constant_or_die("collective_start_share");
     }
     set_memory_habits(workload.framework, catalog, setup);

@@ -41,6 +41,9 @@ constexpr KnobChoice kTimeKnobs[] = {
     {"moe_dispatch_passes", true, 0.5},
     {"fp8_cast_passes", true, 0.4},
     {"lora_vector_factor", true, 0.3},
+    {"vector_factor_hub", true, 0.3},
+    {"peft_adapter_bytes", true, 0.4},
+    {"peft_adapter_bytes_replaced", true, 0.4},
     // The host
     {"launch_factor_default", true, 0.5},
     {"launch_factor_megatron", true, 0.5},

@@ -104,6 +104,9 @@ Hardware::Hardware(const Catalog& catalog) : catalog_(catalog) {
     auto processors = Processors::embedded();
     CHECK(processors.ok());
     processors_ = std::move(processors).value();
+    auto networks = PublishedNetworks::embedded();
+    CHECK(networks.ok());
+    networks_ = std::move(networks).value();
 }
 
 // Each socket is a node of its own: benchmarks run an instance on each.
@@ -192,7 +195,8 @@ double Hardware::usual_gbps_per_gpu(int accelerator) const {
 }
 
 std::shared_ptr<const Device> Hardware::device_of(const NamedDevice& named, double per_node, std::string_view gpu_link,
-                                                  double gbps_per_node, std::string_view rdma, const std::string& key) {
+                                                  double gbps_per_node, std::string_view rdma,
+                                                  const PublishedNetwork* network, const std::string& key) {
     if (const auto known = devices_.find(key); known != devices_.end()) return known->second;
     const Accelerator& gpu = catalog_.accelerators()[static_cast<std::size_t>(named.accelerator)];
     NodeType node;
@@ -222,6 +226,7 @@ std::shared_ptr<const Device> Hardware::device_of(const NamedDevice& named, doub
         for (double* scaled : {&made->inside.bytes_per_second, &made->inside.half_bytes})
             *scaled *= (node_domain - 1.0) / (gpu.scale_up_domain - 1.0);
     }
+    if (network != nullptr) set_latency(*network, *made);
     const std::shared_ptr<const Device> device = std::move(made);
     devices_.emplace(key, device);
     return device;
@@ -268,18 +273,24 @@ Cluster Hardware::cluster(const ClusterText& text) {
     }
     double gbps = 0;
     std::string rdma = "none";
+    const PublishedNetwork* network = nullptr;
     if (out.nodes > 1) {
-        gbps = gbps_of_node(text.inter_link);
+        if (text.inter_link.empty()) network = networks_.find(text.source);
+        const std::string inter = lower(network != nullptr ? network->link : text.inter_link);
+        gbps = gbps_of_node(inter);
         if (gbps <= 0) {
             gbps = usual_gbps_per_gpu(named.accelerator) * per_node;
             out.assumed.push_back(fmt::format("inter_node_link: {:g} Gb/s per GPU", gbps / per_node));
         }
-        const std::string inter = lower(text.inter_link);
-        rdma = contains(inter, "roce") || contains(inter, "ethernet") ? "roce" : "infiniband";
+        rdma = contains(inter, "efa")                                   ? "efa"
+               : contains(inter, "roce") || contains(inter, "ethernet") ? "roce"
+                                                                        : "infiniband";
     }
     out.key = fmt::format("{}/{:g}/{:g}/{:g}/{:g}/{}/{:g}/{}", gpu.name, named.part, named.part_memory,
                           named.memory_share, per_node, link, gbps, rdma);
-    out.device = device_of(named, per_node, link, gbps, rdma, out.key);
+    if (network != nullptr) out.key += fmt::format("/{}/{}", network->source, out.nodes);
+    out.network = network;
+    out.device = device_of(named, per_node, link, gbps, rdma, network, out.key);
     return out;
 }
 

@@ -10,6 +10,7 @@
 
 #include "catalog/catalog.h"
 #include "sizing/device.h"
+#include "validate/networks.h"
 #include "validate/processors.h"
 
 namespace stoker::validate {
@@ -27,10 +28,11 @@ struct NamedDevice {
 
 struct ClusterText {
     std::string_view gpu_model{}, intra_link{}, inter_link{};
-    double gpu_mem_gb = 0;     // 0: not stated
-    double gpus_per_node = 0;  // 0: not stated
-    double gpus = 1;           // whole job
-    bool processors = false;   // a name of a processor is one socket of it
+    std::string_view source{};  // its network, where it published one and the row names none
+    double gpu_mem_gb = 0;      // 0: not stated
+    double gpus_per_node = 0;   // 0: not stated
+    double gpus = 1;            // whole job
+    bool processors = false;    // a name of a processor is one socket of it
 };
 
 struct Cluster {
@@ -38,8 +40,9 @@ struct Cluster {
     double most_memory = 0;  // as of NamedDevice
     std::string key;         // of the device: equal keys, equal devices
     int nodes = 1;
-    int accelerator = -1;  // of the catalogue; -1: a processor
-    double instances = 1;  // MIG slices of each device, all of them at work
+    int accelerator = -1;                       // of the catalogue; -1: a processor
+    double instances = 1;                       // MIG slices of each device, all of them at work
+    const PublishedNetwork* network = nullptr;  // of the source, where it is taken; owned by the Hardware
     std::string refused;
     std::vector<std::string> assumed;
 };
@@ -56,13 +59,15 @@ public:
 
 private:
     std::shared_ptr<const Device> device_of(const NamedDevice& named, double per_node, std::string_view gpu_link,
-                                            double gbps_per_node, std::string_view rdma, const std::string& key);
+                                            double gbps_per_node, std::string_view rdma,
+                                            const PublishedNetwork* network, const std::string& key);
     double usual_gbps_per_gpu(int accelerator) const;
 
     Cluster sockets(const ClusterText& text);
 
     Catalog catalog_;
     Processors processors_;
+    PublishedNetworks networks_;
     std::map<std::string, NamedDevice, std::less<>> names_;
     std::map<std::string, std::shared_ptr<const Device>, std::less<>> devices_;
 };

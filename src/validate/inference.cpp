@@ -65,37 +65,13 @@ double dense_billions(const Row& row, std::string_view name) {
     return size >= 0.1 && size <= 700 ? size : 0;
 }
 
-// "0.17" in "TensorRT-LLM 0.17 in-flight batching", "0.5" in "v0.5.1.post1"; the first number with a point in it.
-std::optional<double> release_of(std::string_view printed) {
-    for (std::size_t i = 0; i < printed.size(); ++i) {
-        if (printed[i] < '0' || printed[i] > '9') continue;
-        std::size_t end = i;
-        while (end < printed.size() && printed[end] >= '0' && printed[end] <= '9') ++end;
-        const std::string_view major = printed.substr(i, end - i);
-        if (end + 1 >= printed.size() || printed[end] != '.' || printed[end + 1] < '0' || printed[end + 1] > '9') {
-            i = end;
-            continue;
-        }
-        std::size_t last = end + 1;
-        while (last < printed.size() && printed[last] >= '0' && printed[last] <= '9') ++last;
-        // Releases count, they are no decimals: 0.9 is older than 0.10.
-        return parse_number(major).value_or(0) +
-               parse_number(printed.substr(end + 1, last - end - 1)).value_or(0) / 1000;
-    }
-    return std::nullopt;
-}
-
 // By release, else by the date of the measurement; a batch that is run to its end without a server is how engines were
 // measured before they had schedulers worth measuring.
 EngineEra era_of(std::string_view engine, std::string_view printed, const Row& row, bool fixed_batch) {
     if (const auto release = release_of(printed)) {
-        if (engine == "tensorrt-llm") {
-            if (!holds(lower(printed), "llm") && !holds(lower(printed), "trtllm")) return EngineEra::y2024;
-            return *release >= 1 ? EngineEra::current : *release >= 0.010 ? EngineEra::y2024 : EngineEra::y2023;
-        }
-        // Its second scheduler is what runs since 0.8 (March 2025).
-        if (engine == "vllm") return *release >= 0.008 ? EngineEra::current : EngineEra::y2024;
-        return EngineEra::current;
+        // The release of TensorRT alone says nothing of the engine on top of it.
+        if (engine == "tensorrt-llm" && !holds(lower(printed), "llm")) return EngineEra::y2024;
+        return era_of_release(engine, *release);
     }
     if (const auto year = stated_number(row, "year_of_run"); year && *year >= 2000 && *year < 2100)
         return *year >= 2025 ? EngineEra::current : *year >= 2024 ? EngineEra::y2024 : EngineEra::y2023;
@@ -134,8 +110,17 @@ std::vector<double> figures_of(const InferenceRequest& r) {
     const ServingSetup& s = *r.setup;
     const StepModel model(s, r.shape);
     switch (r.scenario) {
-        case InferenceScenario::offline:
+        case InferenceScenario::offline: {
+            // So many requests at once: the last of them run nearly alone, and their tail is in the rate.
+            if (r.requests > 0) {
+                ServingLoad load;
+                load.concurrency = r.requests;
+                load.rounds = 1;
+                load.burst = true;
+                return {simulate_serving(s, r.shape, load).output_tokens_per_s * r.replicas / r.beams};
+            }
             return {offline_throughput(s, r.shape).output_tokens_per_s * r.replicas / r.beams};
+        }
         case InferenceScenario::batch: return {r.replicas * r.batch * r.output / batch_seconds_of(r, model, r.output)};
         case InferenceScenario::batch_total:
             return {r.replicas * r.batch * (r.prompt + r.output) / batch_seconds_of(r, model, r.output)};
@@ -162,18 +147,23 @@ std::vector<double> figures_of(const InferenceRequest& r) {
         case InferenceScenario::open_loop: {
             ServingLoad load;
             load.requests_per_second = r.rate / r.replicas;
+            if (r.requests > 0) {
+                load.requests = static_cast<int>(r.requests);
+                load.whole_run = true;
+            }
             const ServingOutcome o = simulate_serving(s, r.shape, load);
-            return {1e3 * o.ttft_p50, 1e3 * o.tpot_p50, o.output_tokens_per_s * r.replicas};
+            return {1e3 * o.ttft_mean, 1e3 * o.tpot_mean, o.output_tokens_per_s * r.replicas};
         }
         case InferenceScenario::closed_loop: {
             // Benchmark clients send their requests all at once, then each answer is followed by the next request; the
             // mean that they print has the burst in it, with the share that it has in the run.
             ServingLoad load;
-            load.concurrency = r.batch;
-            load.rounds = 10;
+            load.concurrency = r.requests > 0 ? std::min(r.batch, r.requests) : r.batch;
+            load.rounds = r.requests > 0 ? r.requests / load.concurrency : 10;
             load.burst = true;
             const ServingOutcome o = simulate_serving(s, r.shape, load);
-            const double ttft = r.burst_share * o.ttft_first_mean + (1 - r.burst_share) * o.ttft_mean;
+            const double burst = r.requests > 0 ? 1 / load.rounds : r.burst_share;
+            const double ttft = burst * o.ttft_first_mean + (1 - burst) * o.ttft_mean;
             return {1e3 * o.tpot_mean, 1e3 * ttft};
         }
     }
@@ -195,6 +185,11 @@ bool take_setup(InferenceRequest& r, const Catalog& catalog) {
     // nothing differs and prompts stop everybody else, all stay in step.
     if (r.scenario == InferenceScenario::closed_loop && !(r.in_step && setup->policy == SchedulerPolicy::prefill_first))
         setup->prompt_cv = setup->output_cv = catalog.constant_or_die("inference_client_cv");
+    if (r.lengths != nullptr) {
+        setup->length_law = r.lengths->law;
+        setup->prompt_cv = r.lengths->prompt_cv;
+        setup->output_cv = r.lengths->output_cv;
+    }
     // Clients that send all at once wait in a front end that is alone with them; what that costs was fitted on bursts.
     if (r.scenario == InferenceScenario::closed_loop && setup->decoder)
         setup->first_token_s = setup->first_token_burst_s;
@@ -216,8 +211,8 @@ namespace {
 
 class Preparer {
 public:
-    Preparer(Hardware& hardware, Shapes& shapes, const Benchmarks& benchmarks)
-        : hardware_(&hardware), shapes_(&shapes), benchmarks_(&benchmarks) {}
+    Preparer(Hardware& hardware, Shapes& shapes, const Benchmarks& benchmarks, const LengthTable& lengths)
+        : hardware_(&hardware), shapes_(&shapes), benchmarks_(&benchmarks), lengths_(&lengths) {}
 
     InferenceRequest prepare(const Row& row) {
         InferenceRequest r;
@@ -380,7 +375,9 @@ private:
         const NamedEngine named = engine_named(row.text("engine"));
         // Encoders are launched in one go however they are run, and what is tuned for a benchmark is compiled.
         const bool eager = named.name == "transformers" && decoder && !mlperf;
-        const std::string engine(named.name == "transformers" && !eager ? "pytorch" : named.name);
+        const bool plain = named.name == "transformers" && !eager;
+        const bool compiled = holds(lower(row.text("engine")), "compile");
+        const std::string engine(!plain ? named.name : compiled ? "pytorch, compiled" : "pytorch");
         if (decoder && !named.assumed.empty()) {
             assumed.push_back(named.assumed);
             r.engine_unmeasured = true;
@@ -545,6 +542,7 @@ private:
         if (mlperf && engine == "vllm") r.era = EngineEra::current;
         r.in_step = stated(row, "clients_in_step");
         r.most_sequences = stated_number(row, "most_sequences").value_or(0);
+        take_load(row, r, decoder && benchmark == nullptr);
 
         // Where the source leaves the division to the engine: the fewest devices that hold the model.
         for (;;) {
@@ -575,6 +573,10 @@ private:
             if (decoder) assumed.push_back(fmt::format("tp: {:g}", tensor));
         }
         r.replicas *= instances;
+        if (r.requests > 0 && r.scenario != InferenceScenario::closed_loop) {
+            r.replicas = std::min(r.replicas, r.requests);  // others have nothing to do
+            r.requests = std::max(1.0, std::round(r.requests / r.replicas));
+        }
         if (!decoder && r.scenario == InferenceScenario::offline) r.scenario = InferenceScenario::offline_examples;
         if (decoder && r.scenario == InferenceScenario::offline && !row.given("measured_out_tokens_per_s"))
             r.replicas /= std::max(1.0, r.output);  // requests, not tokens
@@ -586,6 +588,17 @@ private:
             r.limits.tpot_p99 = seconds(benchmark->limit_tpot_s);
             r.limits.p95 = seconds(benchmark->limit_latency_s);
         }
+    }
+
+    // How many requests are sent in all, and how unequal they are.
+    void take_load(const Row& row, InferenceRequest& r, bool generates) const {
+        const bool loaded = r.scenario == InferenceScenario::open_loop ||
+                            r.scenario == InferenceScenario::closed_loop || r.scenario == InferenceScenario::offline;
+        if (!generates || !loaded) return;
+        r.requests = std::min(std::floor(stated_number(row, "requests").value_or(0)), 1e5);
+        if (r.requests < 1 && r.scenario == InferenceScenario::offline && r.batch > 1)
+            r.requests = std::min(r.batch, 1e5);
+        if (const auto named = stated_word(row, "lengths")) r.lengths = lengths_->find(*named);
     }
 
     static Precision precision_for(const Row& row, const Device& device, ModelKind kind, bool mlperf,
@@ -620,6 +633,7 @@ private:
     Hardware* hardware_;
     Shapes* shapes_;
     const Benchmarks* benchmarks_;
+    const LengthTable* lengths_;
 };
 
 }  // namespace
@@ -627,7 +641,9 @@ private:
 std::vector<InferenceRequest> inference_requests(const Csv& csv, Hardware& hardware, Shapes& shapes) {
     const auto benchmarks = Benchmarks::embedded();
     CHECK(benchmarks.ok());
-    Preparer preparer(hardware, shapes, *benchmarks);
+    static const Result<LengthTable> lengths = LengthTable::embedded();  // requests point into it
+    CHECK(lengths.ok());
+    Preparer preparer(hardware, shapes, *benchmarks, *lengths);
     std::vector<InferenceRequest> requests;
     requests.reserve(csv.rows());
     for (std::size_t i = 0; i < csv.rows(); ++i) requests.push_back(preparer.prepare(Row(csv, i)));

@@ -7,6 +7,7 @@
 #include "sizing/serving.h"
 #include "validate/hardware.h"
 #include "validate/lines.h"
+#include "validate/request_lengths.h"
 #include "validate/shape.h"
 
 namespace stoker::validate {
@@ -38,11 +39,13 @@ struct InferenceRequest {
     ReplicaShape shape;
     InferenceScenario scenario = InferenceScenario::offline;
     double batch = 1, prompt = 1, output = 1, replicas = 1, chunk = 0, rate = 0;
-    double beams = 1;                // sequences generated for each prompt
-    double split = 1;                // devices that hold a part of the layers each and wait for each other
-    double burst_share = 0;          // of a closed loop's requests
-    bool engine_unmeasured = false;  // no constant is of this engine
-    bool in_step = false;            // the clients of a closed loop send together in every round
+    double requests = 0;                      // that one replica gets in all; 0: not told
+    const RequestLengths* lengths = nullptr;  // how unequal they are; null: nearly alike
+    double beams = 1;                         // sequences generated for each prompt
+    double split = 1;                         // devices that hold a part of the layers each and wait for each other
+    double burst_share = 0;                   // of a closed loop's requests
+    bool engine_unmeasured = false;           // no constant is of this engine
+    bool in_step = false;                     // the clients of a closed loop send together in every round
     LatencySpec limits;
     bool unfit = false;
 };

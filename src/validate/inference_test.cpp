@@ -124,6 +124,35 @@ TEST_F(InferenceRowsTest, MoreRequestsPerSecondWaitLonger) {
     EXPECT_EQ(predict(open).front().refused, "missing:request rate");
 }
 
+// Above what a server carries the queue is as long as the run: 200 requests do not wait as 2,000 do.
+TEST_F(InferenceRowsTest, AnOverloadedRunIsAsLongAsItsRequests) {
+    const Cells open = {{"scenario", "poisson qps=500"}, {"batch_or_concurrency", ""}};
+    const double few = predict(with(open, {{"notes", "200 requests"}})).front().value;
+    const double many = predict(with(open, {{"notes", "2,000 requests"}})).front().value;
+    EXPECT_GT(many, 3 * few);
+}
+
+// A burst drains slowly: its longest answers run nearly alone at the end. Told at the rate of its middle it was three
+// times too fast.
+TEST_F(InferenceRowsTest, ABurstOfUnequalRequestsDrainsSlowly) {
+    const Cells burst = {{"scenario", "offline_max_throughput"}, {"batch_or_concurrency", "inf_rate"}};
+    const double steady = predict(burst).front().value;
+    const double equal = predict(with(burst, {{"notes", "100 requests at once"}})).front().value;
+    const double unequal = predict(with(burst, {{"notes", "100 requests of ShareGPT"}})).front().value;
+    EXPECT_LT(equal, steady);
+    EXPECT_LT(unequal, 0.7 * equal);
+    const Cells eight = with(burst, {{"gpus", "8"}, {"notes", "4 requests at once"}});
+    EXPECT_NEAR(predict(eight).front().value, predict(with(eight, {{"gpus", "4"}})).front().value, 1e-9);
+}
+
+// The burst that a closed loop begins with weighs more in a short run.
+TEST_F(InferenceRowsTest, AShortClosedLoopIsMostlyItsBurst) {
+    const Cells loop = {{"scenario", "closed_loop"}, {"batch_or_concurrency", "64"}, {"input_len", "2000"}};
+    const auto ttft = [&](const char* notes) { return predict(with(loop, {{"notes", notes}}))[1].value; };
+    EXPECT_GT(ttft("128 requests"), 1.5 * ttft("1,280 requests"));
+    EXPECT_LT(ttft("16 requests"), 0.5 * ttft("64 requests"));  // of 64 clients 48 have nothing to ask
+}
+
 TEST_F(InferenceRowsTest, ALargerPromptBatchIsFaster) {
     const Cells one = {{"scenario", "llama-bench"}, {"engine", "llama.cpp"}, {"batch_or_concurrency", ""}};
     const double pieces = predict(with(one, {{"notes", "llama-bench -b 1"}})).front().value;

@@ -168,6 +168,7 @@ Job Jobs::of(const Row& row, bool memory) {
     const Cluster cluster = hardware_->cluster({.gpu_model = device_name,
                                                 .intra_link = row.text("intra_node_link"),
                                                 .inter_link = row.text("inter_node_link"),
+                                                .source = row.text("source_group"),
                                                 .gpu_mem_gb = row.number("gpu_mem_gb").value_or(0),
                                                 .gpus_per_node = row.number("gpus_per_node").value_or(0),
                                                 .gpus = job.gpus});
@@ -264,6 +265,7 @@ Job Jobs::of(const Row& row, bool memory) {
     w.method = method;
     w.lora.rank = stated_number(row, "lora_rank").value_or(16);
     if (w.lora.rank < 1) w.lora.rank = 16;
+    if (stated(row, "adapters_on_attention")) w.lora.targets = "attention";
     const auto& accelerators = hardware_->catalog().accelerators();
     const NamedDevice& named = hardware_->find(device_name, row.number("gpu_mem_gb").value_or(0));
     const Accelerator& gpu = accelerators[static_cast<std::size_t>(named.accelerator)];
@@ -304,22 +306,24 @@ Job Jobs::of(const Row& row, bool memory) {
     const bool balanced = model.moe() && stated(row, "balanced_routing");
     const auto trainable = stated_number(row, "trainable");
     const bool pure = stated(row, "reduce_in_16_bit"), mixed_reduce = stated(row, "reduce_in_32_bit");
-    std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}{}{}|{:g}|{:g}", cluster.key, shape.key,
+    std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}{}{}|{:g}{}|{:g}", cluster.key, shape.key,
                                   to_string(w.precision), to_string(method), framework, w.optimizer, w.sequence(),
                                   w.compiled, w.flash_attention, vendor_attention, stated(row, "without_xla"), balanced,
-                                  pure, mixed_reduce, w.lora.rank, trainable.value_or(0));
+                                  pure, mixed_reduce, w.lora.rank, w.lora.targets, trainable.value_or(0));
     job.measured = measured_case(memory ? MeasuredWork::memory : MeasuredWork::training, *cluster.device, framework,
                                  model, method != Method::full);
     const bool cached = setups_.contains(key);
     job.setup = setup(key, w, *cluster.device, free_layout && (tuned || base.divides), why);
     if (!job.setup) return refuse(why);
     const bool vendor_kernel = vendor_attention && cluster.device->hopper;
+    const double wait = cluster.network != nullptr ? cluster.network->stage_wait(cluster.nodes) : 0;
     // TensorFlow's rewrite of a graph leaves all but products in FP32, and without XLA nothing joins what is left.
     const bool apart = stated(row, "without_xla") && w.precision == Precision::fp16 && !is_image(model.kind);
-    if (!cached &&
-        (balanced || pure || mixed_reduce || vendor_kernel || apart || (trainable && method != Method::full))) {
+    if (!cached && (balanced || pure || mixed_reduce || vendor_kernel || apart || wait > 0 ||
+                    (trainable && method != Method::full))) {
         auto changed = std::make_shared<TrainingSetup>(*job.setup);
         if (apart) changed->vector_bytes = 4;
+        if (wait > 0) changed->pipeline_host_s += wait / (1 + cluster.nodes / changed->pipeline_host_nodes);
         if (vendor_kernel)
             changed->attention_efficiency = hardware_->catalog().constant_or_die("attention_efficiency_vendor");
         if (balanced) changed->moe_imbalance = 1;

@@ -270,6 +270,8 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
     TrainingSetup setup = *job.setup;
     ParallelLayout layout = job.layout;
     apply_text(Row(row, usual.changes), setup, layout, line.assumed);
+    const bool in_pieces = stated(row, "loss_in_pieces");
+    if (in_pieces) setup.logit_bytes = std::min(setup.logit_bytes, jobs.constant("logit_bytes_chunked"));
     TrainingEstimate estimate;
     int nodes = job.nodes;
     evaluate_memory(setup, layout, nodes, estimate);
@@ -299,7 +301,7 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
     }
     const bool idle = usual.cannot_run || leaves_stage_empty(setup, layout);
     const CodeBaseKind kind_of_code = code_base_kind(lower(row.text("framework")));
-    const bool knows_loss = kind_of_code != CodeBaseKind::other && kind_of_code != CodeBaseKind::fsdp;
+    const bool knows_loss = in_pieces || (kind_of_code != CodeBaseKind::other && kind_of_code != CodeBaseKind::fsdp);
     line.fits = idle ? 0
                      : likely_to_fit(setup, layout, nodes, job.most_memory,
                                      jobs.constant("cuda_context_bare_gib") * kGiB, knows_loss);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace stoker::validate {
@@ -50,6 +51,14 @@ TEST(NearestRun, DistanceIsZeroForTheSameAndGrowsWithEachDifference) {
     EXPECT_GE(distance(one, other, shipped()), kTooFar);
 }
 
+// An adapter on weights of four bits computes what no other does before each product.
+TEST(NearestRun, QloraAndLoraAreNotTheSame) {
+    CaseFeatures lora = a_case(), qlora = a_case();
+    lora.adapter = qlora.adapter = qlora.narrow = true;
+    EXPECT_NEAR(distance(lora, qlora, shipped()), 1, 1e-9);
+    EXPECT_NEAR(distance(a_case(), qlora, shipped()), 2, 1e-9);
+}
+
 Plan plan_of(std::string_view size, int nodes, double billions) {
     Plan plan;
     Workload& w = plan.workload;
@@ -73,7 +82,7 @@ Plan plan_of(std::string_view size, int nodes, double billions) {
 }
 
 TEST(NearestRun, APlanLikePublishedRunsHasACloseOneWithItsPrediction) {
-    const PublishedEvidence e = published_evidence(plan_of("Standard_ND96isr_H100_v5", 1, 8), shipped());
+    const PublishedEvidence e = PublishedRuns(shipped()).evidence(plan_of("Standard_ND96isr_H100_v5", 1, 8));
     ASSERT_TRUE(e.asked);
     EXPECT_TRUE(e.missing.empty());
     EXPECT_GT(e.runs, 3000);
@@ -87,19 +96,75 @@ TEST(NearestRun, APlanLikePublishedRunsHasACloseOneWithItsPrediction) {
     EXPECT_LT(std::abs(std::log(e.closest->predicted / e.closest->measured)), std::log(3.0));
 }
 
+// Rows that cannot be nearest are left early: what is left is still the nearest.
+TEST(NearestRun, OneConfigurationHasTheRunThatItsPlanNames) {
+    PublishedRuns runs(shipped());
+    for (const char* size : {"Standard_ND96isr_H100_v5", "Standard_ND96amsr_A100_v4", "Standard_NC4as_T4_v3"}) {
+        const Plan plan = plan_of(size, 2, 8);
+        const Candidate& c = plan.candidates.front();
+        const auto run = runs.nearest({.workload = plan.workload,
+                                       .node_type = c.node_type,
+                                       .precision = c.precision,
+                                       .framework = c.framework,
+                                       .layout = c.layout,
+                                       .replica = c.replica,
+                                       .replicas = c.replicas,
+                                       .latency = c.prediction.latency});
+        const auto named = runs.evidence(plan).closest;
+        ASSERT_TRUE(run && named) << size;
+        EXPECT_EQ(run->id, named->id);
+        EXPECT_EQ(run->distance, named->distance);
+        EXPECT_NEAR(run->slower(),
+                    run->metric == "step_s" ? run->measured / run->predicted : run->predicted / run->measured, 1e-12);
+    }
+}
+
+// "3 % off" of a run with eight times the GPUs is not what it sounds like.
+TEST(NearestRun, WhatSetsItApartIsNamedTheLargestFirst) {
+    PublishedRuns runs(shipped());
+    Plan plan = plan_of("Standard_ND96isr_H200_v5", 16, 8);
+    plan.workload.model = shipped().models()[static_cast<std::size_t>(*shipped().find_model("deepseek-v3"))];
+    plan.workload.data.sequence = 1024;
+    const auto run = runs.evidence(plan).closest;
+    ASSERT_TRUE(run);
+    ASSERT_GE(run->unlike.size(), 2u);
+    EXPECT_NE(std::find_if(run->unlike.begin(), run->unlike.end(),
+                           [](const std::string& what) { return what.ends_with(" x the sequence"); }),
+              run->unlike.end());
+    // One that is the same in all that is compared has nothing to name.
+    EXPECT_TRUE(std::none_of(run->unlike.begin(), run->unlike.end(),
+                             [](const std::string& what) { return what.starts_with("1 x "); }));
+}
+
+// One source whose loop is slow does not speak for all that lie about as near.
+TEST(NearestRun, AnOutlierCountsBesideOtherSources) {
+    PublishedRuns runs(shipped());
+    Plan plan = plan_of("Standard_NC40ads_H100_v5", 1, 8);
+    plan.workload.kind = WorkloadKind::fine_tuning;
+    plan.workload.method = Method::lora;
+    plan.workload.data.sequence = 1024;
+    plan.candidates.front().framework = "pytorch";
+    const auto run = runs.evidence(plan).closest;
+    ASSERT_TRUE(run);
+    ASSERT_GE(run->other_sources, 2);
+    EXPECT_GT(run->slower(), 2);  // what a plain loop of Hugging Face's models took
+    EXPECT_GT(run->slower_together(), 1.1);
+    EXPECT_LT(run->slower_together(), 0.8 * run->slower());
+}
+
 // Nothing was ever published of training on a T4, and a plan for it says so.
 TEST(NearestRun, ADeviceThatNobodyMeasuredIsSaidToBeOne) {
-    const PublishedEvidence e = published_evidence(plan_of("Standard_NC4as_T4_v3", 1, 8), shipped());
+    const PublishedEvidence e = PublishedRuns(shipped()).evidence(plan_of("Standard_NC4as_T4_v3", 1, 8));
     EXPECT_EQ(e.runs_on_device, 0);
     EXPECT_NE(e.missing.find("no measured training run on T4"), std::string::npos) << e.missing;
     EXPECT_TRUE(e.closest);
 }
 
 TEST(NearestRun, WhatHasNoModelOrNoPlanIsNotAsked) {
-    EXPECT_FALSE(published_evidence(Plan{}, shipped()).asked);
+    EXPECT_FALSE(PublishedRuns(shipped()).evidence(Plan{}).asked);
     Plan plan = plan_of("Standard_NC4as_T4_v3", 1, 8);
     plan.workload.kind = WorkloadKind::notebook;
-    EXPECT_FALSE(published_evidence(plan, shipped()).asked);
+    EXPECT_FALSE(PublishedRuns(shipped()).evidence(plan).asked);
 }
 
 }  // namespace

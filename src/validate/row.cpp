@@ -125,6 +125,25 @@ std::optional<double> number_behind(std::string_view text, std::string_view key)
     return parse_number(digits);
 }
 
+std::optional<double> count_of(std::string_view text, std::string_view words) {
+    for (std::size_t from = 0; from < text.size();) {
+        const std::size_t found = find_words(text.substr(from), words);
+        if (found == std::string_view::npos) break;
+        std::size_t at = from + found;
+        from = at + words.size();
+        if (at < 2 || text[at - 1] != ' ') continue;
+        std::string digits;
+        for (--at; at > 0; --at) {
+            const char c = text[at - 1];
+            if (c == ',' && !digits.empty()) continue;
+            if (std::isdigit(static_cast<unsigned char>(c)) == 0) break;
+            digits.insert(digits.begin(), c);
+        }
+        if (!digits.empty() && (at == 0 || !word_character(text[at - 1]))) return parse_number(digits);
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string> flag_value(std::string_view text, std::string_view flag) {
     const std::string key = "--" + std::string(flag);
     for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {

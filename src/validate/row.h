@@ -59,6 +59,8 @@ std::optional<double> parse_number(std::string_view text);
 bool says(std::string_view text, std::string_view words);
 // The number behind `key`, with thousands separators: "lora r 16.0" -> 16 for "lora r", "grad_accum=4" -> 4.
 std::optional<double> number_behind(std::string_view text, std::string_view key);
+// The number in front of the words: "1,000 requests at once" -> 1000 for "requests".
+std::optional<double> count_of(std::string_view text, std::string_view words);
 // The value of a command-line flag: "--num-experts=8" -> "8" for "num-experts".
 std::optional<std::string> flag_value(std::string_view text, std::string_view flag);
 std::optional<double> flag_number(std::string_view text, std::string_view flag);

@@ -52,6 +52,10 @@ TEST(RowTest, SettingsInNotesAreReadByTheirNames) {
     EXPECT_EQ(number_behind("trainable 2,097,152; max", "trainable"), 2097152);
     EXPECT_EQ(number_behind("tp=1, zero1=-1; ZeRO-1", "zero1"), -1);
     EXPECT_EQ(number_behind("llama-bench -b 32 is", "llama-bench -b"), 32);
+    EXPECT_EQ(count_of("sonnet, 1,024 requests at once", "requests"), 1024);
+    EXPECT_EQ(count_of("from requests/s; 300 requests in five minutes", "requests"), 300);
+    EXPECT_FALSE(count_of("many requests", "requests"));
+    EXPECT_FALSE(count_of("v100 requests", "requests"));
     EXPECT_TRUE(says("x; MP mode PURE; y", "mp mode pure"));
     EXPECT_FALSE(says("impure", "pure"));
     const std::string flags = "--num-experts=8; --swiglu=true; --use-x=false; --bare; --num=3";

@@ -12,8 +12,10 @@
 namespace stoker::validate {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Statements::How>, 8> kHows{
+constexpr std::array<std::pair<std::string_view, Statements::How>, 10> kHows{
     {{"number", Statements::How::number},
+     {"count", Statements::How::count},
+     {"means", Statements::How::means},
      {"word", Statements::How::word},
      {"flag", Statements::How::flag},
      {"flag_number", Statements::How::flag_number},
@@ -33,6 +35,13 @@ std::optional<std::string> word_behind(std::string_view text, std::string_view k
     const std::string_view rest = text.substr(at + key.size());
     const std::string_view word = rest.substr(0, rest.find_first_of("; ,"));
     return word.empty() ? std::nullopt : std::optional<std::string>(word);
+}
+
+// "ShareGPT: sharegpt": the value behind the colon, where the words before it are there.
+std::optional<std::string> meaning(std::string_view text, std::string_view entry) {
+    const std::size_t colon = entry.rfind(": ");
+    if (colon == std::string_view::npos || !says(text, entry.substr(0, colon))) return std::nullopt;
+    return std::string(trim(entry.substr(colon + 2)));
 }
 
 // "max example 1304/1034/1044/1079 tokens for llama2/stablelm/phi/falcon": the one of this model's family.
@@ -61,6 +70,8 @@ std::optional<std::string> said(const Row& row, const Statements::Statement& s) 
     if (text.empty() || std::any_of(s.unless.begin(), s.unless.end(), beside)) return std::nullopt;
     switch (s.how) {
         case How::number: return printed(number_behind(text, s.words));
+        case How::count: return printed(count_of(text, s.words));
+        case How::means: return meaning(text, s.words);
         case How::word: return word_behind(text, s.words);
         case How::flag: return flag_value(text, s.words);
         case How::flag_number: return printed(flag_number(text, s.words));
@@ -102,7 +113,8 @@ Result<Statements> Statements::read(std::string_view text, FileName file) {
         const auto known =
             std::find_if(kHows.begin(), kHows.end(), [&](const auto& one) { return one.first == table.at(row, how); });
         if (known == kHows.end())
-            return table.error(row, how, "number, word, flag, flag_number, switch, says, holds or of_family is wanted");
+            return table.error(
+                row, how, "number, count, word, flag, flag_number, switch, says, holds, means or of_family is wanted");
         s.how = known->second;
         out.all_.push_back(std::move(s));
     }

@@ -13,7 +13,7 @@ namespace stoker::validate {
 
 class Statements {
 public:
-    enum class How : std::uint8_t { number, word, flag, flag_number, set, says, holds, of_family };
+    enum class How : std::uint8_t { number, count, means, word, flag, flag_number, set, says, holds, of_family };
     struct Statement {
         std::string column, cell, words, from;
         std::vector<std::string> unless;

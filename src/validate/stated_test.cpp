@@ -28,6 +28,19 @@ TEST(StatedTest, WordsBecomeTheColumnThatTheyAre) {
     EXPECT_FALSE(stated(row, "states_offload"));
 }
 
+// A load generator's run is so many requests of such lengths, however its notes put it.
+TEST(StatedTest, HowManyRequestsAndOfWhichLengths) {
+    const Csv csv = rows("id,notes", "a,\"1,000 requests at once, sharegpt; means of lengths\"");
+    EXPECT_EQ(stated_number(Row(csv, 0), "requests"), 1000);
+    EXPECT_EQ(stated_word(Row(csv, 0), "lengths"), "sharegpt");
+    const Csv drawn = rows("id,notes", "a,\"500 random requests; --num-prompts=7; lengths random around the means\"");
+    EXPECT_EQ(stated_number(Row(drawn, 0), "requests"), 500);
+    EXPECT_EQ(stated_word(Row(drawn, 0), "lengths"), "uniform");
+    const Csv silent = rows("id,notes", "a,requests at an infinite rate");
+    EXPECT_FALSE(stated_number(Row(silent, 0), "requests"));
+    EXPECT_FALSE(stated_word(Row(silent, 0), "lengths"));
+}
+
 // PaddleNLP's tables say it as papers do; unread, their memory was told 1.9 times too large.
 TEST(StatedTest, FlashAttentionInAnySpelling) {
     for (const char* notes : {"FlashAttention, no recompute", "flash attention on", "flash_attention=True"}) {

@@ -54,6 +54,16 @@ TEST(Stack, EnginesOfTokensAreMeasuredAsTheyCome) {
                     .compiled);
 }
 
+// A release is of an engine that serves; what is none is refused with how one is written.
+TEST(Stack, AReleaseOfAnEngineIsNamed) {
+    EXPECT_EQ(good(serving("llama-3-8b", "framework: vllm\nframework_version: 0.10\n")).framework_version, "0.10");
+    EXPECT_TRUE(has(bad(serving("llama-3-8b", "framework_version: 0.6\n")), "of which engine?"));
+    EXPECT_TRUE(has(bad(serving("llama-3-8b", "framework: vllm\nframework_version: latest\n")), "is no release"));
+    EXPECT_TRUE(has(bad(training("framework: fsdp\nframework_version: 2.4\n")), "engines that serve"));
+    EXPECT_TRUE(
+        has(bad(serving("llama-3-8b", "framework: vllm\nengine_version: 0.6\n")), "did you mean framework_version?"));
+}
+
 // A mixture of which only sizes are known has them, whichever way they are written.
 TEST(Stack, AMixtureIsKnownByItsSizes) {
     for (const char* model : {"{parameters: 1T, experts: 128, active_experts: 8}",

@@ -484,6 +484,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     resolve_where(workload, catalog, load, problems);
     check_workload(workload, problems);
     check_positions(workload, catalog, problems);
+    check_framework_version(workload, problems);
     if (workload.run) check_run_section(*workload.run, problems);
     if (!problems.empty()) {
         const auto before = [](const Problem& a, const Problem& b) {

@@ -169,7 +169,8 @@ struct Workload {
     LoraSpec lora;
     std::string optimizer = "adamw";  // adamw, adam8bit, sgd, adafactor, muon
     std::string framework;  // megatron, fsdp, deepspeed, pytorch; vllm, tensorrt-llm, sglang, llama.cpp; empty: chosen
-    bool compiled = false;  // torch.compile or the like
+    std::string framework_version;  // of an engine, "0.6"; empty: today's
+    bool compiled = false;          // torch.compile or the like
     bool flash_attention = true;
     TrafficSpec traffic;
     SpeculationSpec speculation;

@@ -82,7 +82,16 @@ void share_among(const WorkloadForm& w, double gpus, BatchDefault& batch) {
         step > batch.examples ? near_power_of_two(batch.examples) : std::round(batch.examples / step) * step;
 }
 
-void fill_batch(WorkloadForm& w) {
+// The batches of instruction tunings are made for thousands of steps. Who tunes on billions of tokens takes larger
+// ones, as more GPUs than sequences cannot share a batch.
+void fewer_steps(double examples, const Catalog& catalog, BatchDefault& batch) {
+    const Constant* most = catalog.constant("fine_tuning_steps");
+    if (most == nullptr || !(examples > most->value * batch.examples)) return;
+    while (examples > most->value * batch.examples) batch.examples *= 2;
+    batch.source = fmt::format("at most {} steps: {}", format_thousands(most->value), most->provenance.source);
+}
+
+void fill_batch(WorkloadForm& w, const Catalog& catalog) {
     if (!is_training(w.kind)) return;
     BatchSpec& batch = w.batch;
     const double sequence = w.sequence(), all = std::floor(w.total_examples());
@@ -100,6 +109,7 @@ void fill_batch(WorkloadForm& w) {
         BatchDefault chosen = default_batch(w);
         chosen.examples = near_power_of_two(chosen.examples);
         // A default made for clusters and long runs leaves a short one no steps to learn in.
+        if (w.kind == WorkloadKind::fine_tuning) fewer_steps(all, catalog, chosen);
         const double fewest_steps = w.kind == WorkloadKind::training ? 100 : 1;
         while (all >= 1 && chosen.examples > 1 && chosen.examples * fewest_steps > all) chosen.examples /= 2;
         if (w.where.gpus && w.kind == WorkloadKind::training) share_among(w, *w.where.gpus, chosen);
@@ -468,7 +478,7 @@ void fill_defaults(WorkloadForm& w, const Catalog& catalog) {
     fill_stack(w);
     fill_precision(w);
     fill_sequence(w);
-    fill_batch(w);
+    fill_batch(w, catalog);
     fill_bytes(w);
     if (!is_training(w.kind) && needs_model(w.kind)) fill_traffic(w, catalog);
     fill_plain(w);

@@ -25,6 +25,32 @@ TEST(Workload, TheDefaultBatchGrowsWithTheModel) {
                      8);
 }
 
+// Batches of instruction tunings would take a tuning on billions of tokens hundreds of thousands of steps, and keep it
+// on as many GPUs as they have sequences.
+TEST(Workload, TheDefaultBatchOfALongTuningIsLarger) {
+    const auto batch = [](std::string_view tokens) {
+        return *good(fmt::format("version: 1\nkind: fine-tuning\nmodel: llama-3-70b\nmethod: lora\n"
+                                 "data: {{tokens: {}, sequence: 4096}}\n",
+                                 tokens))
+                    .batch.global_examples;
+    };
+    EXPECT_DOUBLE_EQ(batch("100M"), 64);
+    EXPECT_DOUBLE_EQ(batch("3.9B"), 64);
+    EXPECT_DOUBLE_EQ(batch("40B"), 1024);
+}
+
+// What other trainers call a method, or a network, says what to write here instead.
+TEST(Workload, WordsOfOtherTrainersSayWhatToWrite) {
+    const std::string tuning = "version: 1\nkind: fine-tuning\nmodel: llama-3-8b\ndata: {examples: 1000}\nmethod: ";
+    const std::string dpo = bad(tuning + "dpo\n"), grpo = bad(tuning + "GRPO\n");
+    EXPECT_NE(dpo.find("twice as many examples"), std::string::npos) << dpo;
+    EXPECT_NE(grpo.find("kind: batch-inference"), std::string::npos) << grpo;
+    const std::string gnn =
+        bad("version: 1\nkind: training\nmodel: {kind: gnn, parameters: 5M}\ndata: {examples: 1000}\n");
+    EXPECT_NE(gnn.find("forward_flops"), std::string::npos) << gnn;
+    EXPECT_EQ(gnn.find("did you mean cnn"), std::string::npos) << gnn;
+}
+
 // A number of GPUs that is given shares a batch that nobody named, and has enough of it.
 TEST(Workload, TheDefaultBatchIsOneThatTheGpusShare) {
     const auto batch = [](std::string_view model, double gpus) {

@@ -66,6 +66,8 @@ void check_workload(const WorkloadForm& workload, Problems& problems);
 
 // What is longer than a table of learned positions.
 void check_positions(const WorkloadForm& workload, const Catalog& catalog, Problems& problems);
+// A release of an engine that is none, or of no engine.
+void check_framework_version(const WorkloadForm& workload, Problems& problems);
 
 // Tokens of one sequence of a training that says nothing about it.
 double default_sequence(const WorkloadForm& workload);

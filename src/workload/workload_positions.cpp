@@ -1,4 +1,5 @@
 // A table of learned positions ends: what lies beyond it has no row, and the model fails rather than getting worse.
+// Computed positions can be stretched, but not without end.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,6 +10,10 @@
 
 namespace stoker {
 namespace {
+
+// Positions of Llama 2 were stretched from 4,096 to 131,072 tokens (YaRN, arXiv 2309.00071): the most that is
+// published.
+constexpr double kMostStretch = 32;
 
 // The model of the catalogue with the same job, nearest in size, that takes so many tokens.
 const ModelSpec* longer_model(const Catalog& catalog, const ModelSpec& model, double tokens) {
@@ -27,21 +32,24 @@ const ModelSpec* longer_model(const Catalog& catalog, const ModelSpec& model, do
 void check_positions(const WorkloadForm& w, const Catalog& catalog, Problems& problems) {
     const ModelSpec& model = w.model;
     const bool text = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder;
-    if (!w.model_known || !text || model.learned_positions <= 0 || model.max_sequence <= 0) return;
-    const bool training = is_training(w.kind);
+    if (!w.model_known || !text || model.max_sequence <= 0) return;
+    const bool training = is_training(w.kind), learned = model.learned_positions > 0;
+    if (!learned && (training || model.kind != ModelKind::decoder)) return;
     const double asked =
         training || !w.traffic.prompt_tokens
             ? w.data.sequence.value_or(0)
             : *w.traffic.prompt_tokens + (model.kind == ModelKind::decoder ? w.traffic.output_tokens.value_or(0) : 0);
-    if (asked <= model.max_sequence) return;
+    if (asked <= model.max_sequence * (learned ? 1 : kMostStretch)) return;
     const bool data = training || !w.traffic.prompt_tokens;
-    std::string remedy =
-        fmt::format("{}: {} at most", data ? "data.sequence" : "prompt and output tokens", model.max_sequence);
+    std::string remedy = fmt::format("{}: {} at most", data ? "data.sequence" : "prompt and output tokens",
+                                     format_thousands(model.max_sequence));
     if (const ModelSpec* other = longer_model(catalog, model, asked))
         remedy += fmt::format("; {} takes {} tokens", other->name, format_thousands(other->max_sequence));
     problems.push_back(
-        {fmt::format("{} has learned positions for {} tokens, the file asks for {}", model.name,
-                     format_thousands(model.max_sequence), format_thousands(asked)),
+        {fmt::format("{} {} {} tokens, the file asks for {}{}", model.name,
+                     learned ? "has learned positions for" : "was made for", format_thousands(model.max_sequence),
+                     format_thousands(asked),
+                     learned ? "" : ": engines refuse them, and nobody has published positions stretched that far"),
          std::move(remedy),
          data ? place_of(w.data.at, "sequence", w.pos) : place_of(w.traffic.at, "prompt_tokens", w.pos)});
 }

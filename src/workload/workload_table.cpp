@@ -81,6 +81,31 @@ void choice_known_as(RecordTable<T>& table, const std::string& key, M C::*member
     });
 }
 
+// Words that no choice says, and what to write for what they mean.
+struct OtherwiseWritten {
+    std::string_view words;
+    std::string remedy;
+};
+
+template <class T, class M, class C>
+void choice_or_remedy(RecordTable<T>& table, const std::string& key, M C::*member,
+                      const std::vector<std::pair<std::string, table_detail::unwrapped_t<M>>>& choices,
+                      std::string description, std::string example, const std::vector<OtherwiseWritten>& others) {
+    FieldInfo info = field_info("one of", std::move(description), std::move(example));
+    info.key = key;
+    for (const auto& each : choices) info.choices.push_back(each.first);
+    table.custom(key, info, [=](const Node& node, T& record, Problems& problems) {
+        for (const OtherwiseWritten& other : others)
+            for (const std::string_view word : split_words(other.words))
+                if (node.is_scalar() && fold_name(word) == fold_name(node.text))
+                    return problems.push_back({fmt::format("{}: expected {}, found '{}'", key, join_or(info.choices),
+                                                           printable(node.text, 40)),
+                                               other.remedy, node.pos});
+        std::size_t index = 0;
+        if (table_detail::read_choice(node, info, index, problems)) record.*member = choices[index].second;
+    });
+}
+
 // Bytes per second, written 64GB/s or 64GB.
 template <class T>
 void bandwidth(RecordTable<T>& table, const std::string& key, std::optional<Bytes> T::*member, std::string description,
@@ -168,14 +193,22 @@ RecordTable<ModelForm> model_table() {
                 "Mixtures of experts of which only the size is known: parameters that one token passes through.", "32B",
                 1, kMostParameters);
     table.other_names({"active_params", "activated_parameters"});
-    table.choice("kind", &ModelForm::kind,
-                 {{"decoder", ModelKind::decoder},
-                  {"encoder", ModelKind::encoder},
-                  {"encoder-decoder", ModelKind::encoder_decoder},
-                  {"cnn", ModelKind::cnn},
-                  {"vit", ModelKind::vit},
-                  {"diffusion", ModelKind::diffusion}},
-                 "The kind of network; a decoder when nothing is said.");
+    choice_or_remedy(
+        table, "kind", &ModelForm::kind,
+        {{"decoder", ModelKind::decoder},
+         {"encoder", ModelKind::encoder},
+         {"encoder-decoder", ModelKind::encoder_decoder},
+         {"cnn", ModelKind::cnn},
+         {"vit", ModelKind::vit},
+         {"diffusion", ModelKind::diffusion}},
+        "The kind of network; a decoder when nothing is said.", "",
+        {{"llm gpt causal_lm transformer", "write kind: decoder"},
+         {"bert embedding reranker", "write kind: encoder"},
+         {"seq2seq t5 speech asr", "write kind: encoder-decoder"},
+         {"unet detector segmentation resnet yolo", "write kind: cnn; what denoises is kind: diffusion"},
+         {"mlp dnn gnn graph tabular rnn lstm recommender dlrm gan",
+          "say its work by the sample: {kind: cnn, parameters: 5M, forward_flops: 2e8, activation_bytes: 400kB, "
+          "sample_unit: row}"}});
     const auto whole = [&](const char* key, std::optional<int> ModelForm::*member, const char* description,
                            const char* example, double low,
                            double high) { table.count(key, member, description, example, low, high); };
@@ -265,7 +298,7 @@ RecordTable<TrafficSpec> traffic_table() {
                 kMostRate);
     table.other_names({"rps", "qps", "request_rate", "rate"});
     table.count("prompt_tokens", &TrafficSpec::prompt_tokens, "Mean tokens of a prompt.", "1500", 1, kMostSequence);
-    table.other_names({"input_tokens", "prompt_length", "input_length", "isl"});
+    table.other_names({"input_tokens", "prompt_length", "input_length", "isl", "tokens", "sequence"});
     table.count("output_tokens", &TrafficSpec::output_tokens, "Mean tokens of an answer.", "300", 1, kMostSequence);
     table.other_names(
         {"max_tokens", "completion_tokens", "generated_tokens", "output_length", "osl", "max_new_tokens"});
@@ -430,7 +463,8 @@ RecordTable<WhereSpec> where_table() {
         if (table_detail::read_number(node, whole_number("nodes", "", "8", 1, 1e6), count, problems))
             where.nodes = count;
     });
-    table.other_names({"num_nodes", "node_count", "instances", "instance_count", "vms", "vm_count", "machines"});
+    table.other_names({"num_nodes", "node_count", "instances", "instance_count", "vms", "vm_count", "machines",
+                       "on_prem", "on_premises", "nodes_file", "inventory", "hosts"});
     table.seconds("commitment", &WhereSpec::commitment,
                   "Capacity is reserved and used so long, so that reserved prices count.", "1y", kDay, 10 * kYear);
     table.other_names({"reserved", "reservation"});
@@ -633,9 +667,16 @@ RecordTable<WorkloadForm> make_workload_table() {
         workload.kv_precision = precision_from(kv.choices[index]).value_or(Precision::bf16);
         workload.kv_given = true;
     });
-    table.choice("method", &WorkloadForm::given_method,
-                 {{"full", Method::full}, {"lora", Method::lora}, {"qlora", Method::qlora}},
-                 "Fine-tuning: all weights, adapters, or adapters on 4-bit weights.", "qlora");
+    choice_or_remedy(table, "method", &WorkloadForm::given_method,
+                     {{"full", Method::full}, {"lora", Method::lora}, {"qlora", Method::qlora}},
+                     "Fine-tuning: all weights, adapters, or adapters on 4-bit weights.", "qlora",
+                     {{"sft finetune finetuning full_finetuning", "write method: full, or lora for adapters"},
+                      {"dpo orpo kto ipo simpo preference",
+                       "write method: full or lora, and twice as many examples as there are pairs: both answers of a "
+                       "pair are learned from. A frozen reference (dpo, ipo) reads them once more: a third on top"},
+                      {"grpo ppo rlhf rl rloo rlvr reinforce",
+                       "plan its two halves as stages: one of kind: batch-inference that writes the answers, one of "
+                       "kind: fine-tuning with method: full or lora that learns from them"}});
     table.record("lora", &Workload::lora, lora_table(), "The adapters of LoRA and QLoRA.");
     choice_known_as(table, "optimizer", &Workload::optimizer, words({"adamw", "adam8bit", "sgd", "adafactor", "muon"}),
                     "Its states are often most of the memory.", "adamw",
@@ -650,6 +691,11 @@ RecordTable<WorkloadForm> make_workload_table() {
         "accelerate:transformers axolotl:transformers llama-factory:transformers peft:transformers "
         "llm-foundry:composer gpt-neox:megatron-deepspeed mii:deepspeed-mii "
         "trtllm:tensorrt-llm tensorrt:tensorrt-llm llamacpp:llama.cpp ollama:llama.cpp");
+    table.text("framework_version", &Workload::framework_version,
+               "Release of the engine that serves. Releases of vllm before 0.8, and of tensorrt-llm before 1.0, are "
+               "planned as they were measured; left out: as today's are.",
+               "0.6.3");
+    table.other_names({"engine_version", "vllm_version"});
     table.choice(
         "stack", &WorkloadForm::stack, {{"stock", Stack::stock}, {"tuned", Stack::tuned}},
         "How far the stack is tuned. stock: what its defaults reach, as a plain script has them. tuned: compiled "

@@ -68,6 +68,15 @@ TEST(Workload, LearnedPositionsAreALimit) {
     EXPECT_TRUE(has(bert, "4:")) << bert;
     good("version: 1\nkind: fine-tuning\nmodel: llama-2-7b\ndata: {examples: 10k, sequence: 8192}\n");
     good("version: 1\nkind: inference\nmodel: gpt2\ntraffic: {requests_per_second: 1}\n");  // its defaults fit
+    // Thousands of machines for prompts that no engine takes are no answer; positions stretched as published are.
+    const std::string far =
+        bad("version: 1\nkind: inference\nmodel: llama-3-8b\n"
+            "traffic: {requests_per_second: 1, prompt_tokens: 2500000, output_tokens: 200}\n");
+    EXPECT_TRUE(has(far, "llama-3-8b was made for 8,192 tokens, the file asks for 2,500,200")) << far;
+    EXPECT_TRUE(has(far, "4:")) << far;
+    good(
+        "version: 1\nkind: inference\nmodel: llama-3-8b\n"
+        "traffic: {requests_per_second: 1, prompt_tokens: 100000, output_tokens: 200}\n");
 }
 
 // Years of a reservation, yes and no, and a data set of so many bytes are what the reference says they are.

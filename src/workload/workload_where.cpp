@@ -90,6 +90,7 @@ private:
     // FPGAs are known as a kind, though no size of the catalogue has one: the plan says what to take in their place.
     void accelerators() {
         const auto& all = catalog_.accelerators();
+        constexpr std::array<std::string_view, 4> kNoGpu = {"none", "no", "cpu", "cpus"};
         Names known = {"fpga", "nvidia", "amd"};
         for (const Accelerator& one : all) known.push_back(one.name);
         for (std::size_t i = 0; i < where_.accelerators.size(); ++i) {
@@ -102,7 +103,11 @@ private:
             unknown_accelerator_ = true;
             add(item("accelerators", i),
                 fmt::format("accelerators: no accelerator named {}{}", printable(word, 40), did_you_mean(word, known)),
-                "stoker catalog gpus lists them; a vendor (nvidia, amd) or the start of a name (h100, tpu) will do");
+                std::find(kNoGpu.begin(), kNoGpu.end(), fold_name(word)) != kNoGpu.end()
+                    ? "for machines without a GPU name their sizes, such as sizes: [Standard_D16s_v5]; where none is "
+                      "named they are compared with the rest"
+                    : "stoker catalog gpus lists them; a vendor (nvidia, amd) or the start of a name (h100, tpu) will "
+                      "do");
         }
     }
 
@@ -151,7 +156,9 @@ private:
                 add(item("cloud", i),
                     fmt::format("cloud: no cloud named '{}'{}", printable(where_.clouds[i], 40),
                                 did_you_mean(where_.clouds[i], known)),
-                    "known clouds: " + join(sorted, ", "));
+                    "known clouds: " + join(sorted, ", ") +
+                        "; machines of any other: describe them with their price_per_hour, as "
+                        "examples/on-prem-nodes.yaml does, and write cloud: on-prem, nodes: FILE");
             } else if (!contains(found, *at)) {
                 found.push_back(*at);
             }

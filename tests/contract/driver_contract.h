@@ -500,7 +500,7 @@ TYPED_TEST_P(DriverContract, Line10_AQuestionIsAnsweredOrUnsupported) {
         EXPECT_EQ(missing.error().kind(), ErrorKind::infeasible);
         EXPECT_EQ(missing.error().problems().size(), 2U) << "all of it at once";
     }
-    const auto pinned = engine.pin(spec.folder, "/", TypeParam::soon());
+    const auto pinned = engine.pin(spec.folder, {.folder = "/", .engine = {}}, TypeParam::soon());
     EXPECT_TRUE(cannot(pinned) || *pinned == spec.folder) << "a bundle stays as it is";
 }
 

@@ -6,8 +6,7 @@ import subprocess
 
 from fake_upstream import Upstream
 from gateway_clients_test import client_python
-from gateway_harness import Gateway, ask
-from gateway_test import equal
+from gateway_harness import Gateway, ask, equal
 from harness import check, main, wait_for
 
 

@@ -166,6 +166,19 @@ def test_names_and_choices_stand_for_runs(t):
     t.call("cancel", "--state", "running", "--wait")
     check(t.describe(runs[2])["run"]["state"] == "cancelled", "by state")
     check("no run that has not ended" in t.call("cancel", "--all").stdout, "none left")
+    # So many that several connections tell them: each is told once, in order.
+    server, token = json.load(open(os.path.join(t.folder, "server.json")))["url"], open(os.path.join(t.folder, "token")).read().strip()
+    many = []
+    for _ in range(130):
+        body = json.dumps({"name": "many", "command": ["true"], "per_rank": {"cpu_milli": 9_000_000}}).encode()
+        headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
+        with urllib.request.urlopen(urllib.request.Request(server + "/api/v1/runs", body, headers), timeout=60) as answer:
+            many.append(json.load(answer)["run"])
+    said = t.call("cancel", *many, "r-999999", exit=None)
+    check(said.returncode != 0 and "r-999999" in said.stderr, said.stderr)
+    said = t.call("cancel", *many).stdout.splitlines()
+    check([line.split()[0] for line in said] == many and all("cancelled" in line for line in said), str(said[:5]))
+    check(t.json("ps", "--name", "many", "--state", "queued") == [], "one still waits")
 
 
 def test_what_can_never_start_is_said_at_once(t):
@@ -388,6 +401,7 @@ def test_a_lease_is_moved_and_a_run_evicted(t):
     after = t.describe(run)["lease"]["stop_at"]
     check(after[:13] != before[:13] and after in said, said)
     check("by how long" in t.call("lease", run, exit=2).stderr, "neither --extend nor --until")
+    check("--until 25:00: that is no time" in t.call("lease", run, "--until", "25:00", exit=2).stderr, "as --begin reads it")
     t.call("evict", run, "--notice", "2s")
     wait_for("its second attempt", lambda: len(t.describe(run)["attempts"]) == 2, 30)
     check(t.describe(run)["attempts"][0]["cause"] == "preempted", str(t.describe(run)["attempts"][0]))

@@ -133,6 +133,32 @@ def test_an_endpoint_wakes_changes_and_ends(t):
     check(g.terminate() == 0, "exit")
 
 
+def test_f07_who_would_wait_longer_than_may_be_is_told_so_at_once_and_one_replica_starts(t):
+    """That a start is waited for, once for all, and what a stream is told meanwhile, is in the test above."""
+    t.up()
+    fake(t, "--load", "3")
+    t.json("deploy", "chat.yaml", "--endpoint", "--least", "0", "--most", "2")
+    file = next(pathlib.Path(t.base).rglob("chat.endpoint.json"))
+    endpoint = dict(json.loads(file.read_text()), hold_s=1)  # no start was seen yet, and half a minute is assumed
+    file.with_suffix(".new").write_text(json.dumps(endpoint))
+    os.replace(file.with_suffix(".new"), file)
+    g = Gateway(t).start()
+    wait_for("the gateway knows it", lambda: "chat" in [m["id"] for m in g.get("/v1/models")[1]["data"]])
+    answers = []
+    others = [threading.Thread(target=lambda i=i: answers.append(g.post(chat(3, stream=i % 2 == 0)))) for i in range(4)]
+    for thread in others:
+        thread.start()
+    for thread in others:
+        thread.join()
+    for status, headers, answer in answers:
+        check((status, answer["error"]["code"]) == (503, "warming_up") and int(headers["retry-after"]) > 0, f"{status} {answer}")
+    row = g.settled(4)
+    check((row["tokens_in"], row["tokens_out"], float(row["usd"]), g.account()["open"]) == (0, 0, 0, 0), f"what was set aside is given back: {row}")
+    check(ready(t)["starts"] == 1, "one start for all")
+    check(g.post(chat(2))[0] == 200, "who comes again is answered")
+    g.terminate()
+
+
 def test_f31_a_replica_that_serves_another_model_answers_nobody(t):
     t.up()
     g = Gateway(t).start()

@@ -110,6 +110,16 @@ def test_steps_are_seen_where_nobody_says_how(t):
     check("inferred from" in text and max(map(len, text.splitlines())) <= 100, text)
 
 
+def test_a_run_is_explained_by_its_name(t):
+    for name in ("adds", "subtracts"):
+        t.call("run", "--name", name, "--cpus", "0.1", "--", "true", limit_s=60)
+    check(t.call("explain", "adds", "-o", "json").stdout == t.call("explain", "r-1", "-o", "json").stdout, "a name is another run")
+    against = t.call("explain", "adds", "--against", "subtracts")
+    check("r-2" in against.stdout, against.stdout)
+    nobody = t.call("explain", "multiplies", exit=2)
+    check("no page on 'multiplies'" in nobody.stderr, nobody.stderr)
+
+
 def test_top_and_series_show_what_goes_on(t):
     t.up()
     check("no run is running" in t.call("top").stdout, "top of nothing")

@@ -1,7 +1,7 @@
 """A server of the OpenAI API that does what the model's name tells it to, and logs what it sent. Threads, no libraries.
 
 The prompt's last message is JSON with any of: tokens (how many), gap (seconds between them), die_after, stall_after (tokens),
-usage (false: none), lie (completion tokens it claims), status, retry_after, broken ("html", "nul", "short"), delay (before
+usage (false: none), lie (completion tokens it claims), headless (no message_start), status, retry_after, broken ("html", "nul", "short"), delay (before
 the head)."""
 
 import json
@@ -143,7 +143,8 @@ class Upstream:
         def event(kind, **more):
             data = f"event: {kind}\ndata: {json.dumps(dict({'type': kind}, **more))}\n\n".encode()
             client.sendall(b"%x\r\n%s\r\n" % (len(data), data))
-        event("message_start", message=dict(message, content=[], stop_reason=None, usage=dict(usage, output_tokens=1)))
+        if not order.get("headless"):
+            event("message_start", message=dict(message, content=[], stop_reason=None, usage=dict(usage, output_tokens=1)))
         event("content_block_start", index=0, content_block={"type": "text", "text": ""})
         event("ping")
         for i in range(tokens):

@@ -13,7 +13,7 @@ from harness import Skipped, check, main
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def pinned_python(requirements, name):
+def pinned_python(requirements, name, *options):
     """A Python with pinned packages, in build/NAME; made once, again when their file changes."""
     wanted, venv = requirements.read_text(), HERE.parents[1] / "build" / name
     python, stamp = venv / "bin" / "python", venv / "pinned.txt"
@@ -22,7 +22,7 @@ def pinned_python(requirements, name):
     try:
         for words in ([sys.executable, "-m", "venv", "--clear", str(venv)],
                       [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "2",
-                       "-r", str(requirements)]):
+                       *options, "-r", str(requirements)]):
             done = subprocess.run(words, capture_output=True, text=True, timeout=240)
             if done.returncode != 0:
                 raise Skipped(f"no {wanted.split()} from PyPI: {done.stderr.strip()[-300:]}")

@@ -13,6 +13,10 @@ from fake_upstream import Upstream
 from harness import check, wait_for
 
 
+def equal(found, wanted, what):
+    check(found == wanted, f"{what}: {found!r}, expected {wanted!r}")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -20,7 +24,8 @@ def free_port():
 
 
 class Gateway:
-    def __init__(self, t, upstreams=None, models=None, keys=None, more="", price="{input: 1, output: 2}", folder=""):
+    def __init__(self, t, upstreams=None, models=None, keys=None, more="", price="{input: 1, output: 2}", folder="",
+                 ledger="{folder: ledger, segment: 1MiB}"):
         self.t = t
         self.folder = os.path.join(t.work, folder)  # of its file and its account
         os.makedirs(self.folder, exist_ok=True)
@@ -28,12 +33,12 @@ class Gateway:
         self.port = None
         self.models = models
         self.keys = keys or [{"name": "anna"}]
-        self.more, self.price = more, price
+        self.more, self.price, self.ledger = more, price, ledger
         self.write()
 
     def write(self, keys=None):
         self.keys = keys or self.keys
-        text = "listen: 127.0.0.1:0\nledger: {folder: ledger, segment: 1MiB}\n" + self.more + "models:\n"
+        text = f"listen: 127.0.0.1:0\nledger: {self.ledger}\n{self.more}models:\n"
         for model in self.models or [{"name": "demo"}]:
             model = dict({"upstreams": [u.url for u in self.upstreams]}, **model)
             price = "" if "price" in model else f", price: {self.price}"
@@ -121,7 +126,7 @@ class Gateway:
         return float(re.search(rf"^stoker_gateway_{name} (\S+)", self.get("/metrics")[1], re.M).group(1))
 
     def account(self):
-        return self.t.json("serve", "account", "--ledger", os.path.join(self.folder, "ledger"))
+        return self.t.json("serve", "account", *self.whose())
 
     def row(self, key="anna"):
         return next((row for row in self.account()["rows"] if row["key"] == key), None)
@@ -131,7 +136,13 @@ class Gateway:
         return wait_for(f"{requests} requests settled", lambda: (lambda row: row if row and row["requests"] == requests else None)(self.row(key)))
 
     def verify(self):
-        return self.t.json("serve", "verify", "--ledger", os.path.join(self.folder, "ledger"))
+        return self.t.json("serve", "verify", *self.whose())
+
+    def whose(self):
+        """Words that name the account: its folder, where it is in one."""
+        if "database" in self.ledger:
+            return "--config", os.path.join(self.folder, "gateway.yaml")
+        return "--ledger", os.path.join(self.folder, "ledger")
 
     def stream(self, body, key="anna", path="/v1/chat/completions"):
         return Stream(self, body, key, path)
@@ -155,7 +166,7 @@ class Stream:
             line = self.answer.readline().decode()
             if not line:
                 return data
-            if line == "\n" and data is not None:
+            if not line.strip() and data is not None:
                 return data
             if line.startswith("data:"):
                 data = line[5:].strip()

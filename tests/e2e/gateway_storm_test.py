@@ -9,7 +9,7 @@ import threading
 import time
 
 from fake_upstream import Upstream
-from gateway_harness import Gateway, ask
+from gateway_harness import Gateway, ask, equal
 from harness import Skipped, check, main
 
 # The time of day is as many seconds off as a file says; all other clocks are as they are.
@@ -30,10 +30,6 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     return (int)got;
 }
 """
-
-
-def equal(found, wanted, what):
-    check(found == wanted, f"{what}: {found!r}, expected {wanted!r}")
 
 
 def test_f17_a_wall_clock_that_jumps_changes_nothing(t):

@@ -11,8 +11,7 @@ import threading
 import time
 
 from fake_upstream import Upstream
-from gateway_harness import Gateway, ask, free_port, tokens_of
-from gateway_test import equal
+from gateway_harness import Gateway, ask, equal, free_port, tokens_of
 from harness import check, main, wait_for
 
 
@@ -50,6 +49,34 @@ def test_the_messages_of_anthropic_are_relayed_and_metered(t):
     status, headers, answer = g.post(body, "/v1/messages", key="nobody")
     equal((status, answer["type"], answer["error"]["type"]), (401, "error", "authentication_error"), "no key")
     equal(g.post(body, "/v1/messages/count_tokens")[2], {"input_tokens": 7}, "count_tokens")
+
+
+def test_models_are_told_with_their_owner_and_by_names_with_slashes(t):
+    g = Gateway(t, models=[{"name": "demo"}, {"name": "org/own", "projects": ["research"]}], keys=[{"name": "anna", "project": "research"}, {"name": "ben", "project": "sales"}]).start()
+    status, listed = g.get("/v1/models")
+    equal([(m["id"], m["owned_by"]) for m in listed["data"]], [("demo", "stoker"), ("org/own", "research")], "the list")
+    for path in ("/v1/models/org/own", "/v1/models/org%2Fown"):  # as the clients for Python and for Node write it
+        status, one = g.get(path)
+        equal((status, one), (200, listed["data"][1]), path)
+        check(one["object"] == "model" and abs(one["created"] - time.time()) < 3600, str(one))
+        status, other = g.get(path, key="ben")
+        equal((status, other["error"]["code"], other["error"]["param"]), (404, "model_not_found", "model"), "of another project")
+    equal(g.get("/v1/models/org%2F..%2Fdemo")[0], 400, "no way around")
+
+
+def test_a_stream_of_messages_begins_as_its_clients_ask(t):
+    """llama.cpp's server sends no message_start where the first token is half a character: the prompt was charged nothing, and clients gave up."""
+    g = Gateway(t).start()
+    body = {"model": "demo", "max_tokens": 9, "messages": [{"role": "user", "content": json.dumps({"tokens": 5})}]}
+    g.post(body, "/v1/messages")  # what a prompt of that length is
+    headless = dict(body, messages=[{"role": "user", "content": json.dumps({"tokens": 5, "headless": True})}])
+    events = [json.loads(e) for e in g.stream(headless, path="/v1/messages").rest()]
+    equal([e["type"] for e in events[:3]], ["message_start", "content_block_start", "ping"], "in order, and once")
+    message = events[0]["message"]
+    equal((message["type"], message["role"], message["model"], message["content"]), ("message", "assistant", "demo", []), "a message")
+    row = g.settled(2)
+    equal((row["tokens_in"], row["tokens_out"]), (7 + message["usage"]["input_tokens"], 10), "what is told is what is charged")
+    check(message["usage"]["input_tokens"] > 0, "the prompt is not free")
 
 
 def test_speech_is_charged_by_characters_and_images_by_the_piece(t):

@@ -9,12 +9,8 @@ import threading
 import time
 
 from fake_upstream import Upstream
-from gateway_harness import Gateway, ask, free_port, tokens_of
+from gateway_harness import Gateway, ask, equal, free_port, tokens_of
 from harness import check, main, wait_for
-
-
-def equal(found, wanted, what):
-    check(found == wanted, f"{what}: {found!r}, expected {wanted!r}")
 
 
 def head(gateway, length, more="", path="/v1/chat/completions", key="anna"):

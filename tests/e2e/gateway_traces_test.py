@@ -4,14 +4,16 @@ for is refused there, as a collector would."""
 import base64
 import http.server
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import threading
 
 from fake_upstream import Upstream
 from gateway_clients_test import pinned_python
 from gateway_harness import Gateway, ask
-from harness import check, main, wait_for
+from harness import Skipped, check, main, wait_for
 
 HERE = pathlib.Path(__file__).resolve().parent
 READER = """
@@ -93,6 +95,48 @@ def test_each_request_is_a_span_of_its_caller(t):
     check(read.returncode == 0, read.stderr[-2000:])
     spans = [span for line in read.stdout.splitlines() for span in json.loads(line)]
     check([s[0] for s in spans] == [s["spanId"] for s in (first, stream, refused)] and all(s[1] == 2 and s[2] >= 0 for s in spans), str(spans))
+
+
+def receiver_program():
+    """The receiver of OpenTelemetry's own Collector (otlp_receiver/go.sum pins it), built once into build/e2e-go."""
+    program = HERE.parents[1] / "build" / "e2e-go" / "bin" / "otlp_receiver"
+    if program.exists():
+        return str(program)
+    go = shutil.which("go")
+    if not go or os.environ.get("CI"):
+        raise Skipped("the Collector's receiver is built by Go, and not in CI: it takes a minute of a core")
+    program.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        made = subprocess.run([go, "build", "-trimpath", "-ldflags", "-s -w", "-o", str(program), "."], cwd=HERE / "otlp_receiver", capture_output=True,
+                              text=True, timeout=600, env=dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local"))
+    except subprocess.TimeoutExpired:
+        raise Skipped("go did not build the Collector's receiver within 600 s") from None
+    if made.returncode != 0:
+        raise Skipped(f"go could not build the Collector's receiver: {made.stderr.strip()[-300:]}")
+    return str(program)
+
+
+def test_the_receiver_of_the_collector_reads_them(t):
+    with open(os.path.join(t.work, "spans"), "w+") as told:
+        collector = subprocess.Popen([receiver_program()], stdout=told, stderr=subprocess.STDOUT)
+        try:
+            def lines():
+                return open(told.name).read().splitlines()
+            url = wait_for("the receiver listens", lambda: next((line.split()[1] for line in lines() if line.startswith("listening")), None))
+            g = Gateway(t, more=f"traces: {{to: '{url}'}}\n").start()
+            check(g.post(ask(3), headers={"traceparent": CALLER})[0] == 200, "an answer")
+            g.stream(ask(5)).rest()
+            g.stream(ask(5, die_after=2, gap=0.01)).rest()
+            wait_for("three spans are sent", lambda: g.metric("spans_sent_total") == 3, 60)
+            check(g.metric("span_calls_failed_total") == 0 and g.metric("spans_dropped_total") == 0, "all of them are taken")
+            first, stream, broken = [json.loads(line) for line in wait_for("they are read", lambda: lines()[1:] if len(lines()) == 4 else None)]
+        finally:
+            collector.kill()
+            collector.wait()
+    check((first["trace"], first["parent"], first["kind"]) == (CALLER[3:35], CALLER[36:52], "Server"), str(first))
+    check((stream["parent"], stream["name"], stream["attributes"]["gen_ai.usage.output_tokens"]) == ("", "chat demo", 5), str(stream))
+    check(stream["nanoseconds"] > 0 and stream["resource"]["service.name"], str(stream))
+    check((first["status"], broken["status"]) == ("Unset", "Error"), f"{first} {broken}")
 
 
 def test_a_collector_that_is_away_or_refuses_costs_no_request(t):

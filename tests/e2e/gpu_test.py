@@ -289,6 +289,57 @@ def test_dcgm_names_are_all_there(t):
     check('hostname="' in newer.page() and "Hostname" not in newer.page(), "the newer spelling of hostname")
 
 
+AMD = {"device/uevent": "DRIVER=amdgpu\nPCI_ID=1002:74A1\nPCI_SLOT_NAME=0000:43:00.0", "device/product_name": "AMD Instinct MI300X OAM",
+       "device/unique_id": "a1b2c3d4e5f60718", "device/gpu_busy_percent": "97", "device/mem_info_vram_total": "206141652992",
+       "device/mem_info_vram_used": "103070826496", "device/hwmon/hwmon4/name": "amdgpu", "device/hwmon/hwmon4/temp1_label": "junction",
+       "device/hwmon/hwmon4/temp1_input": "71000", "device/hwmon/hwmon4/power1_input": "702000000", "device/hwmon/hwmon4/power1_cap": "750000000"}
+INTEL = {"device/uevent": "DRIVER=xe\nPCI_ID=8086:0BD5\nPCI_SLOT_NAME=0000:4d:00.0", "device/tile0/gt0/freq0/act_freq": "1550",
+         "device/tile0/gt0/gtidle/idle_residency_ms": "1000", "device/hwmon/hwmon5/name": "xe", "device/hwmon/hwmon5/energy1_input": "5000000"}
+
+
+def test_amd_and_intel_by_the_files_of_their_drivers(t):
+    """Trees as the kernel's documentation has them, for no such board was seen: the same names, strict pages, and one that is gone is
+    missed."""
+    root = os.path.join(t.base, "sysfs")
+    for card, files in (("card1", AMD), ("card2", INTEL)):
+        for name, text in files.items():
+            path = os.path.join(root, "sys/class/drm", card, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text + "\n")
+    board = Board(t, library=False, root=root)
+    wait_for("both", lambda: sum(board.up().values()) == 2)
+    check(board.value("stoker_gpu_utilization_ratio", "amd-a1b2c3d4e5f60718") == 0.97, "its use")
+    check(board.value("stoker_gpu_power_watts", "amd-a1b2c3d4e5f60718") == 702, "its power")
+    check(board.value("stoker_gpu_info", 'driver="amdgpu"', 'model="AMD Instinct MI300X OAM"') == 1, "what it is")
+    check(board.value("stoker_gpu_utilization_ratio", "pci-0000:4d:00.0") == 1, "asleep for no moment")
+    check(board.value("stoker_nvml_up") == 0 and "stoker_gpu_xid" not in "".join(board.values()), "nothing of NVIDIA is told of them")
+    check("pci-0000" not in board.page("/metrics/dcgm"), "DCGM knows neither")
+    report = t.call("metrics", "check", t.write("page", board.page()), exit=None)
+    check(report.returncode == 0, report.stdout)
+    for words in (("gpu",), ("top", "--gpus", "--once")):
+        text = t.call(*words).stdout
+        check("AMD Instinct MI300X OAM" in text and "96.0 of 192" in text and "702 of 750" in text and "Intel GPU 8086:0bd5" in text, text)
+        check("files of amdgpu and xe" in text and "not tried on a real board" in text and "NVIDIA" not in text, text)
+    shutil.rmtree(os.path.join(root, "sys/class/drm/card1"))
+    wait_for("it is missed", lambda: board.value("stoker_gpu_state", 'uuid="amd-a1b2c3d4e5f60718"', 'state="missing"') == 1)
+    check(board.value("stoker_gpus", "expected") == 2 and board.value("stoker_gpus", "present") == 1, "one of two")
+    check(t.call("gpu", exit=0).stdout.count("Intel GPU") == 1, "whoever looks afresh knows of one")
+    board.end()
+    # A board of NVIDIA beside them, whose driver is not there: it is on the bus, and has to be missed.
+    device = os.path.join(root, "sys/bus/pci/devices/0000:1b:00.0")
+    os.makedirs(device)
+    for name, data in (("vendor", b"0x10de\n"), ("class", b"0x030200\n"), ("config", b"\xde\x10\x30\x23")):
+        with open(os.path.join(device, name), "wb") as file:
+            file.write(data)
+    mixed = Board(t, library=False, root=root)
+    wait_for("both kinds", lambda: mixed.value("stoker_gpus", "expected") == 2 and mixed.value("stoker_gpus", "present") == 1)
+    check(mixed.value("stoker_gpu_up", 'gpu="1"') == 0 and mixed.value("stoker_gpu_up", "pci-0000:4d:00.0") == 1, json.dumps(mixed.up()))
+    told = t.call("gpu", exit=3).stdout  # no driver of NVIDIA's, for a board of theirs
+    check("Intel GPU" in told and "0000:1b:00.0" in told and "no NVIDIA driver" in told, told)
+    mixed.end()
+
+
 # --- 32 faults: each ends with a page that is answered in time -----------------------------------------------------------
 
 def test_f01_no_library_and_then_there_is_one(t):
@@ -583,7 +634,7 @@ def test_alerts_and_recording_rules_ask_for_what_there_is(t):
 
 
 def test_each_alert_fires_and_just_does_not(t):
-    """24 alerts, each with at least two tests: one in which it fires and one in which it does not."""
+    """Alerts, each with at least two tests: one in which it fires and one in which it does not."""
     import yaml
     rules = yaml.safe_load(open(os.path.join(HERE, "..", "..", "data", "gpu", "alerts.yaml")))
     tests = yaml.safe_load(open(os.path.join(HERE, "..", "gpu", "alerts_test.yaml")))

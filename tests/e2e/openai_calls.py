@@ -89,6 +89,7 @@ def errors():
             raise AssertionError(f"no {kind.__name__}")
         except kind as error:
             assert error.code and error.message
+            assert kind is not openai.BadRequestError or error.param == "max_tokens", error.param
             seen.append(error.code)
     return seen
 

@@ -222,14 +222,15 @@ def test_an_api_server_takes_them_with_the_operators_kinds(t):
         cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", *[crd["metadata"]["name"] for crd in crds])
         count = 0
         for plan, target, path, each in objects(t):
-            if each["metadata"].get("namespace", "default") not in ("default", "kube-system"):
+            space = each["metadata"].get("namespace", "default")
+            if space not in ("default", "kube-system"):
                 continue
-            one = os.path.join(t.base, "one.yaml")
-            with open(one, "w") as file:
-                yaml.safe_dump(each, file)
-            done = cluster.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", one)
-            check("dry run" in done.stdout, f"{plan}, {target}: {path.name}: {done}")
+            where = cluster.resource_path(each["apiVersion"], each["kind"], space)
+            status, answer = cluster.request("POST", where + "?dryRun=All&fieldValidation=Strict", each)
+            check(status == 201, f"{plan}, {target}: {path.name}: {status} {answer}")
             count += 1
+        status, answer = cluster.request("POST", where + "?dryRun=All&fieldValidation=Strict", dict(each, no_such_field=1))
+        check(status == 400 and "no_such_field" in str(answer), f"what is not known is taken: {status} {answer}")
         print(f"   {count} objects")
         check(count > 100, f"{count} objects")
 
@@ -238,6 +239,7 @@ def test_an_api_server_takes_them_with_the_operators_kinds(t):
         cluster.kubectl("apply", "-k", os.path.join(folder, "overlays", "prod"))
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "more", "namespace": "train-prod"},
                "spec": {"containers": [{"name": "a", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 17}}}]}}
+        one = os.path.join(t.base, "one.yaml")
         with open(one, "w") as file:
             yaml.safe_dump(pod, file)
         refused = subprocess.run(["kubectl", "--kubeconfig", cluster.path("kubeconfig"), "apply", "-f", one], capture_output=True, text=True,

@@ -4,9 +4,9 @@
     python3 tests/e2e/render_test.py --stoker build/release/stoker [NAME...]
 
 Readers that are really run here: bash, shellcheck, Python, parsers of JSON, YAML and TOML, stoker check, kubectl's kustomize,
-terraform fmt, ajv with the ARM schemas, and the API server of tests/kube where it was built. Options of Megatron-LM, SGLang and vLLM,
-and keys of DeepSpeed and Accelerate, are held against the lists of their sources (render/*.txt). render_slurm_test.py has Slurm and
-PyTorch, render_readers_test.py Terraform and the operators of Kubernetes."""
+terraform fmt, ajv with the ARM schemas, and the API server of tests/kube where it was built. Options of Megatron-LM, SGLang, TGI and
+vLLM, and keys of DeepSpeed and Accelerate, are held against the lists of their sources (render/*.txt). render_slurm_test.py has Slurm
+and PyTorch, render_readers_test.py Terraform and the operators of Kubernetes, render_programs_test.py the programs themselves."""
 
 import ast
 import atexit
@@ -44,6 +44,8 @@ PLANS = {
            "framework: pytorch\nwhere: {regions: [eastus], gpus: 4}\n" + COMMAND,
     "qlora": "version: 1\nname: tune\nkind: fine-tuning\nmodel: llama-3-8b\nmethod: qlora\ndata: {examples: 50000, sequence: 1024, epochs: 3}\n"
              "where: {regions: [eastus]}\n" + COMMAND,
+    "tune": "version: 1\nname: tune\nkind: fine-tuning\nmodel: llama-3.1-8b\nmethod: full\ndata: {examples: 200000, sequence: 4096, epochs: 2}\n"
+            "where: {sizes: [Standard_ND96isr_H100_v5], nodes: 2, regions: [eastus]}\n",
     "serve": SERVE + "objective: {latency: {ttft_p95: 2s, tpot_p95: 50ms}}\nwhere: {regions: [eastus]}\n",
     "serve-many": SERVE.replace("second: 5", "second: 20") + "where: {regions: [eastus]}\n",
     "serve-sglang": SERVE + "framework: sglang\nwhere: {regions: [eastus]}\n",
@@ -267,7 +269,7 @@ def test_the_shape_of_a_service_is_found_again(t):
 
 # An option that its program does not have ends the run on all nodes, after they have been paid for.
 def test_options_are_those_of_the_programs(t):
-    for target, script in ((name, r"arguments=\(\n(.*?)\n\)") for name in ("megatron", "sglang", "vllm")):
+    for target, script in ((name, r"arguments=\(\n(.*?)\n\)") for name in ("megatron", "sglang", "tgi", "vllm")):
         known = {line for line in (HERE / "render" / f"{target}_flags.txt").read_text().splitlines() if not line.startswith("#")}
         seen = 0
         for plan, name, path in files(t, ".sh"):

@@ -43,7 +43,7 @@ def test_official_clients_against_a_real_engine(t):
     status, _, answer = g.post(body, "/v1/messages")
     check(status == 200 and answer["type"] == "message" and answer["usage"]["output_tokens"] > 0, f"{status} {answer}")
     events = [json.loads(e) for e in g.stream(body, path="/v1/messages").rest()]
-    check(events[0]["type"] == "message_start" and events[-1]["type"] == "message_stop", str(events[-1]))
+    check(events[0]["type"] == "message_start" and events[-1]["type"] == "message_stop", str(events))
     before = g.row()["requests"]
     check(g.post({"model": "chat", "content": "one two"}, "/tokenize")[2]["tokens"], "tokenize")
     row = g.settled(before + 1)

@@ -7,7 +7,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
+
+import harness
 
 PATH = "/usr/sbin:/sbin:/usr/local/sbin:/usr/local/bin:/usr/bin:/bin"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
@@ -17,6 +21,16 @@ PACKAGES = "slurm-wlm slurm-wlm-basic-plugins munge"
 def why_not():
     missing = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
     return f"{', '.join(missing)}: not installed (apt-get install {PACKAGES})" if missing else ""
+
+
+# server.yaml of a server whose only engine is this cluster.
+SERVER = """engine:
+  kind: slurm
+  partition: main
+  config: {config}
+  notice: 10s
+  gpu_models: [{{name: a100, model: A100-SXM4-80GB}}]
+"""
 
 
 def free_ports(count):
@@ -126,3 +140,18 @@ class Cluster:
                 self.end(f"run/slurmd.{name}.pid")
             self.end("run/slurmctld.pid")
             self.end("munge/pid")
+
+
+def main(tests):
+    """harness.main over the tests of a module, with a cluster as its CLUSTER; without Slurm it says why not, and passes."""
+    if why := why_not():
+        print(f"no Slurm here: {why}\n0 passed, 0 failed")
+        sys.exit(0)
+    base = tempfile.mkdtemp(prefix="stoker-slurm-")
+    os.chmod(base, 0o755)
+    tests["CLUSTER"] = Cluster(base)
+    try:
+        harness.main(tests)
+    finally:
+        tests["CLUSTER"].close()
+        shutil.rmtree(base, ignore_errors=True)

@@ -7,25 +7,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
-import harness
-from harness import Failure, check, wait_for
-from slurm_cluster import Cluster, why_not
+import slurm_cluster
+from harness import check, wait_for
+from slurm_cluster import SERVER
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TRAIN = os.path.join(SOURCE, "examples", "train-tiny", "train.py")
 PYTHON = "/usr/bin/python3"
 CLUSTER = None
 LIMIT_S = 240
-
-SERVER = """engine:
-  kind: slurm
-  partition: main
-  config: {config}
-  notice: 10s
-  gpu_models: [{{name: a100, model: A100-SXM4-80GB}}]
-"""
 
 
 def up(t):
@@ -94,13 +85,14 @@ def test_what_waits_says_why_and_is_cancelled(t):
 
 def test_why_it_waits_has_numbers(t):
     up(t)
-    full = submit(t, "--ranks", "2", "--nodes", "2", "--gpus", "7", "--", "sh", "-c", "while :; do sleep 0.1; done")
-    t.wait_state(full, "running")
+    # Of somebody else: what its own runs hold a server knows, and keeps the next one back itself.
+    full = CLUSTER.run("sbatch", "--parsable", "--nodes=2", "--ntasks-per-node=1", "--gres=gpu:a100:7", "--output=/dev/null", "--wrap", "sleep 600")
+    wait_for("a job that holds both nodes", lambda: CLUSTER.say("squeue", "-h", "-j", full, "-o", "%T") == "RUNNING")
     waits = submit(t, "--ranks", "4", "--gpus", "1", "--", "true")
     text = lambda: " ".join(t.call("describe", waits).stdout.split())
     wait_for("what is free", lambda: "2 of 16 GPUs, 30 of 32 cores and 0 of 2 nodes are free" in text())
     check("Resources" in text(), text())
-    t.call("cancel", full)
+    CLUSTER.say("scancel", full)
     t.wait_state(waits, "succeeded")
 
 
@@ -278,6 +270,59 @@ def test_a_node_that_is_late_is_named(t):
     check(f"rank 1 on {places[1]} works" in text, text)
 
 
+LINK = """import json, os, socket, sys, time
+rank, steps, size, rate = int(os.environ["RANK"]), 40, 1 << 20, 8e6  # bytes and bytes a second
+mine = os.environ["STOKER_METRICS_FILE"] if rank == 0 else os.environ["STOKER_METRICS_FILE"].replace(".jsonl", ".rank-1.jsonl")
+address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    peer = socket.create_server(address).accept()[0]
+else:
+    while True:
+        try:
+            peer = socket.create_connection(address)
+            break
+        except OSError:
+            time.sleep(0.05)
+def send():
+    # As a link that carries no more: a piece, and then as long as it takes.
+    began, sent = time.time(), 0
+    while sent < size:
+        peer.sendall(bytes(1 << 16))
+        sent += 1 << 16
+        time.sleep(max(0, began + sent / rate - time.time()))
+def receive():
+    got = 0
+    while got < size:
+        got += len(peer.recv(1 << 16))
+for step in range(steps):
+    began = time.time()
+    until = time.process_time() + 0.02
+    while time.process_time() < until:
+        pass
+    computed = time.time()
+    for each in (send, receive) if rank == 0 else (receive, send):
+        each()
+    ended = time.time()
+    with open(mine, "a") as file:
+        file.write(json.dumps({"step": step, "step_s": ended - began, "compute_s": computed - began, "allreduce_s": ended - computed,
+                               "time": ended}) + "\\n")
+"""
+
+
+def test_a_slow_link_between_two_nodes_is_named(t):
+    """Both ranks are quick and wait for bytes: which nodes the link joins, and how it is measured."""
+    up(t)
+    run = submit(t, t.write("link.yaml", json.dumps({"version": 1, "name": "link", "run": {
+        "command": [PYTHON, t.write("link.py", LINK)], "ranks": 2, "nodes": 2}})))
+    view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+    check(view["run"]["state"] == "succeeded", t.call("logs", run, exit=None).stdout)
+    explanation = json.loads(t.call("explain", run, "-o", "json").stdout)
+    found = [each for each in explanation["causes"] if each["cause"] == "slow-link"]
+    check(found, json.dumps(explanation, indent=1))
+    text = " ".join(t.call("explain", run).stdout.split())
+    check("between n1 and n2" in text and "stoker doctor network --peer n1 at n2" in text, text)
+
+
 def test_a_drained_node_takes_no_new_run(t):
     up(t)
     t.call("nodes", "drain", "n1")
@@ -316,16 +361,4 @@ def test_server_and_controller_are_killed_in_flight(t):
 
 
 if __name__ == "__main__":
-    if why := why_not():
-        print(f"no Slurm here: {why}\n0 passed, 0 failed")
-        sys.exit(0)
-    import tempfile
-    import shutil
-    base = tempfile.mkdtemp(prefix="stoker-slurm-")
-    os.chmod(base, 0o755)
-    CLUSTER = Cluster(base)
-    try:
-        harness.main(globals())
-    finally:
-        CLUSTER.close()
-        shutil.rmtree(base, ignore_errors=True)
+    slurm_cluster.main(globals())

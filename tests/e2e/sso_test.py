@@ -56,12 +56,19 @@ def provider_here(t, people):
     return issuer
 
 
+class LoopbackIsSecure(http.cookiejar.DefaultCookiePolicy):
+    """As browsers have it: 127.0.0.1 gets its secure cookies back without TLS."""
+
+    def return_ok_secure(self, cookie, request):
+        return True
+
+
 class Browser:
     """What a person does: opens an address, fills in forms until there is none."""
 
     def __init__(self, person, *handlers):
         self.person = person
-        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()), *handlers)
+        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar(LoopbackIsSecure())), *handlers)
 
     def open(self, url, data=None):
         try:
@@ -83,8 +90,9 @@ class Browser:
                 value = re.search(r'value="([^"]*)"', field)
                 if name:
                     fields[name.group(1)] = html.unescape(value.group(1)) if value else ""
-            if "login" in fields:
-                fields.update(login=self.person, password="any")
+            if "password" in fields:
+                fields.update({"login" if "login" in fields else "username": self.person, "password": "any"})
+            fields.pop("cancel", None)  # Keycloak's other button, where it asks whether the device may
             target = urllib.parse.urljoin(url, html.unescape(action.group(1)) if action else url)
             url, text = self.open(target, urllib.parse.urlencode(fields).encode())
         raise AssertionError("forms without an end: " + text[:500])

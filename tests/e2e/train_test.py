@@ -20,10 +20,14 @@ import sys
 import tempfile
 import time
 
+from harness import processors
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TRAIN = SOURCE / "examples" / "train-tiny" / "train.py"
 SMALL = ["--dim", "64", "--layers", "2", "--heads", "4", "--ctx", "64", "--batch", "8"]
 LIMIT = 120  # seconds, for anything that is waited for
+# As the engine says it for a rank of half a processor.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 TESTS = []
 
 
@@ -54,7 +58,7 @@ class Gang:
         self.folder = pathlib.Path(folder)
         self.checkpoints = self.folder / "checkpoints"
         self.folder.mkdir(exist_ok=True)
-        common = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
+        common = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **ONE_THREAD, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
                   "MASTER_PORT": str(free_port()), "STOKER_CHECKPOINT_DIR": str(self.checkpoints),
                   "STOKER_ARTIFACT_DIR": str(self.folder / "artifacts"), "STOKER_METRICS_FILE": str(self.folder / "metrics.jsonl"),
                   **environment}
@@ -292,7 +296,7 @@ def wrong_input_is_refused(folder):
 
 @test
 def the_steps_of_the_pipeline_fit_together(folder):
-    env = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **ONE_THREAD}
     here = SOURCE / "examples" / "train-tiny"
 
     def step(*words):
@@ -358,6 +362,7 @@ def main():
         return 0
     has_run = bool(STOKER) and subprocess.run([STOKER, "run", "--help"], capture_output=True).returncode == 0
     good = bad = 0
+    used = processors()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="stoker-train-") as root:
         shared = pathlib.Path(root)
@@ -369,7 +374,7 @@ def main():
                 print(f"skipped: {name}: " + ("this stoker has no command run" if STOKER else "no --stoker given"))
                 continue
             shutil.rmtree(shared / "spoilt", ignore_errors=True)
-            started = time.monotonic()
+            started, used_before = time.monotonic(), used()
             try:
                 function(shared)
                 good += 1
@@ -379,6 +384,8 @@ def main():
                 print(f"FAILED: {name}: {type(problem).__name__}: {problem}", flush=True)
             finally:
                 end_all(root)
+                print(f"processors: {used() - used_before:.1f} s, {name}", flush=True)
+    print(f"processors: {used():.1f} s in all")
     print(f"{good} passed, {bad} failed")
     return 1 if bad else 0
 

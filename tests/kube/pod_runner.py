@@ -2,7 +2,7 @@
 overlay of this machine's file system. Images are not pulled: whatever a pod names, it finds the programs of this machine.
 
 What is real: processes, exit codes, signals and grace periods, memory limits (a control group, where there is the v1 controller), logs through
-the API server, volumes of hostPath, emptyDir and downwardAPI (kept up to date), init containers, /etc/hosts with the names of pods that
+the API server, volumes of hostPath (also behind a claim), emptyDir and downwardAPI (kept up to date), init containers, /etc/hosts with the names of pods that
 share a headless Service, containers that run beside the others, deletion, eviction. What is not: images, users, networks, devices (GPUs are numbers), probes, other volumes.
 
 An image whose name begins with `missing/` cannot be pulled, and says so as a kubelet does. Needs root."""
@@ -137,7 +137,7 @@ class Container:
                 path = os.path.join(at, "root") + each["mountPath"]
                 mounts.append(f"mkdir -p '{path}'; mount --bind '{volumes[each['name']]}' '{path}'")
         work = spec.get("workingDir", "/")
-        script = f"set -e\necho '{self.pod.host}' >/proc/sys/kernel/hostname\n" + "\n".join(mounts) + f"\nmkdir -p '{at}/root{work}'\nexec chroot {at}/root /usr/bin/env -i --chdir='{work}' \"$@\""
+        script = f"set -e\necho '{self.pod.host}' >/proc/sys/kernel/hostname\n" + "\n".join(mounts) + f"\nmkdir -p '{at}/root{work}'\necho >{at}/begun\nexec chroot {at}/root /usr/bin/env -i --chdir='{work}' \"$@\""
         words = ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child=KILL", "sh", "-c", script, "container",
                  *[f"{key}={value}" for key, value in variables.items()], *words]
         tasks = None
@@ -148,11 +148,17 @@ class Container:
             tasks = os.path.join(self.group, "tasks")
 
         def begin():
+            # Every second rank as under a runtime that was started by nohup: what is ignored is handed down. Else as anywhere.
+            signal.signal(signal.SIGHUP, signal.SIG_IGN if self.pod.host[-1:] in "13579" else signal.SIG_DFL)
             if tasks:
                 with open(tasks, "w") as file:
                     file.write(str(os.getpid()))
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=begin,
                                         start_new_session=True)
+        # As a runtime: it has begun when its program has, and can be told to end. A first process without a handler is told nothing.
+        end = time.monotonic() + 30
+        while not os.path.exists(f"{at}/begun") and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
         self.started = now()
         self.state = {"running": {"startedAt": self.started}}
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -239,6 +245,8 @@ class Pod:
                 path = volume["hostPath"]["path"]
                 if not os.path.isdir(path):
                     raise RuntimeError(f'hostPath type check failed: {path} is not a directory')
+            elif "persistentVolumeClaim" in volume:
+                path = self.runner.folder_of_claim(self.space, volume["persistentVolumeClaim"]["claimName"])
             else:
                 os.makedirs(path, exist_ok=True)
             for item in volume.get("downwardAPI", {}).get("items", []):
@@ -385,6 +393,7 @@ class Pod:
 class Runner:
     def __init__(self, api, folder, nodes, gpus, cpus, memory, port, tls):
         self.api, self.folder, self.pods, self.lock = api, folder, {}, threading.Lock()
+        self.claims = {}
         self.nodes = nodes
         self.serve(port, tls)
         for name in nodes:
@@ -403,6 +412,12 @@ class Runner:
         self.api.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
             "capacity": amounts, "allocatable": amounts, "conditions": ready, "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": self.port}}}}, "application/strategic-merge-patch+json")
+
+    def folder_of_claim(self, space, claim):
+        if (space, claim) not in self.claims:
+            volume = self.api.call("GET", f"/api/v1/namespaces/{space}/persistentvolumeclaims/{claim}")[1]["spec"]["volumeName"]
+            self.claims[space, claim] = self.api.call("GET", f"/api/v1/persistentvolumes/{volume}")[1]["spec"]["hostPath"]["path"]
+        return self.claims[space, claim]
 
     def serve(self, port, tls):
         runner = self

@@ -211,12 +211,12 @@ Error error_of(const HttpResponse& response) {
                  text_at(root, "remedy"));
 }
 
-Result<std::unique_ptr<Client>> http_client(const ServerAddress& address, const std::string& folder) {
+}  // namespace
+
+Result<std::unique_ptr<Client>> client_at(const ServerAddress& address, const std::string& folder) {
     TRY(auto http, HttpClient::make({.url = address.url, .ca_pem = address.ca_pem}));
     return std::make_unique<Client>(std::make_unique<HttpTransport>(std::move(http), address.token), folder, false);
 }
-
-}  // namespace
 
 Result<HttpResponse> Client::raw(const HttpCall& call) {
     TRY(HttpResponse response, transport_->send(call));
@@ -276,7 +276,7 @@ Result<std::unique_ptr<Client>> connect(const Args& args) {
     return connect_with(args, "");
 }
 
-Result<std::unique_ptr<Client>> connect_with(const Args& args, const std::string& token_given) {
+Result<ServerAddress> server_address(const Args& args, const std::string& token_given) {
     const auto variable = [](const char* name) {
         const char* value = std::getenv(name);
         return std::string(value == nullptr ? "" : value);
@@ -314,7 +314,14 @@ Result<std::unique_ptr<Client>> connect_with(const Args& args, const std::string
     if (const auto file = args.get("ca-file")) {
         TRY(address.ca_pem, read_named(*file, 1 << 20));
     }
-    TRY(auto client, http_client(address, folder));
+    return address;
+}
+
+Result<std::unique_ptr<Client>> connect_with(const Args& args, const std::string& token_given) {
+    TRY(const std::string folder, state_folder(folder_option(args)));
+    TRY(const ServerAddress address, server_address(args, token_given));
+    const bool elsewhere = address.pid == 0;
+    TRY(auto client, client_at(address, folder));
     // A server that was killed leaves its address behind.
     const auto alive = client->get("/readyz", 5);
     if (!alive && !elsewhere && alive.error().kind() == ErrorKind::unavailable) {

@@ -53,7 +53,11 @@ std::string folder_option(const Args& args);
 
 // The server that --server, $STOKER_SERVER or the folder's server.json names; not_found when none runs.
 Result<std::unique_ptr<Client>> connect(const Args& args);
-// The same, with this token whatever else there is; "-": with none.
+// Where that is; nobody is asked whether a server is there. Of one elsewhere there is no pid.
+Result<ServerAddress> server_address(const Args& args, const std::string& token = "");
+// Connects with the first call.
+Result<std::unique_ptr<Client>> client_at(const ServerAddress& address, const std::string& folder);
+// The server of connect(), with this token whatever else there is; "-": with none.
 Result<std::unique_ptr<Client>> connect_with(const Args& args, const std::string& token);
 // The same, or the folder's journal when no server runs.
 Result<std::unique_ptr<Client>> connect_to_look(const Args& args);

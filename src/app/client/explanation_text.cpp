@@ -132,9 +132,10 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
         lines.out_ += fmt::format("judged from points of {}: finer ones are gone\n",
                                   format_seconds(Seconds(static_cast<double>(view.point_s))));
     if (view.attempt.empty()) {
-        lines.out_ +=
-            fmt::format("It has not run itself; the steps of a graph are runs of their own (stoker describe {}).\n",
-                        view.run.text());
+        const std::string_view why = view.state == RunState::queued
+                                         ? "has not started yet; what it waits for:"
+                                         : "has not run itself; the steps of a graph are runs of their own:";
+        lines.out_ += fmt::format("It {} stoker describe {}\n", why, view.run.text());
         return lines.out_;
     }
     for (const api::ExplainedTerm& term : view.terms) lines.add(term.term, term_text(term, style));

@@ -74,6 +74,8 @@ TEST(ExplanationText, SaysWhenNothingIsFoundOrKnown) {
     EXPECT_EQ(explanation_summary(view), "");
     view.attempt.clear();
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("has not run itself"));
+    view.state = RunState::queued;
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("has not started yet; what it waits for: stoker describe"));
     view = starved();
     view.diagnoses.clear();
     view.ruled_out.clear();

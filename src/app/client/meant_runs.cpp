@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <optional>
+#include <thread>
+
 #include "app/client/typed.h"
 
 namespace stoker {
 namespace {
 
 constexpr const char* kChoices[] = {"name", "state", "user"};
+// Each answer waits for a commit, and the server commits together what has arrived together. Fewer runs than kEach for
+// each connection are told sooner than another one is made.
+constexpr std::size_t kMostConnections = 16, kEach = 32;
 
 }  // namespace
 
@@ -55,12 +62,35 @@ Result<std::vector<RunId>> meant_runs(Client& client, const Args& args) {
 
 Result<std::vector<ToldRun>> tell_runs(Client& client, const Args& args, const std::vector<RunId>& runs,
                                        std::string_view action, const Json& body) {
+    using Told = Result<api::Changed>;
+    std::vector<std::optional<Told>> answers(runs.size());
+    std::atomic<std::size_t> next = 0;
+    std::atomic<bool> refused = false;
+    const bool chosen = args.positional.empty();
+    const auto ended_meanwhile = [&](const Told& answer) {
+        return !answer && chosen && answer.error().kind() == ErrorKind::conflict;
+    };
+    const auto tell = [&](Client& by) {
+        while (!refused) {
+            const std::size_t i = next++;
+            if (i >= runs.size()) return;
+            answers[i] = post<api::Changed>(by, fmt::format("/api/v1/runs/{}/{}", runs[i].text(), action), Json(body));
+            if (!*answers[i] && !ended_meanwhile(*answers[i])) refused = true;
+        }
+    };
+    std::vector<std::jthread> others;
+    for (std::size_t n = std::min(kMostConnections, runs.size() / kEach); n > 1; --n)
+        others.emplace_back([&args, &tell] {
+            if (const auto another = connect(args))
+                tell(**another);  // one that cannot be had leaves its part to the rest
+        });
+    tell(client);
+    others.clear();
     std::vector<ToldRun> told;
-    for (const RunId id : runs) {
-        auto answer = post<api::Changed>(client, fmt::format("/api/v1/runs/{}/{}", id.text(), action), Json(body));
-        if (!answer && args.positional.empty() && answer.error().kind() == ErrorKind::conflict) continue;
-        TRY(auto changed, std::move(answer));
-        told.push_back({id, std::move(changed)});
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (!answers[i] || ended_meanwhile(*answers[i])) continue;  // none: told no more after one was refused
+        TRY(auto changed, std::move(*answers[i]));
+        told.push_back({runs[i], std::move(changed)});
     }
     return told;
 }

@@ -1,6 +1,7 @@
 #include "app/client/node_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -49,6 +50,27 @@ std::string memory_cell(const api::NodeView& node) {
                    static_cast<double>(node.memory_bytes) / kGib);
 }
 
+// What the agent there told last of its GPUs.
+std::string gpus_told_text(const api::NodeGpusItem& told, const Style& style, std::int64_t now_us) {
+    constexpr double kGib = 1 << 30;
+    std::string text = fmt::format("GPUs, as the agent there told {} ago: ", ago_text(told.told_at, now_us));
+    if (told.silent) text += style.warn("it has fallen silent") + "; ";
+    if (!told.down.empty()) return text + style.bad(told.down) + "\n";
+    const std::string answer = fmt::format("{} of {} answer", told.present, told.expected);
+    text += told.present < told.expected ? style.bad(answer) : answer;
+    text += fmt::format(", busy {}, tensor cores {}", share_text(told.busy), share_text(told.tensor));
+    if (told.memory_bytes && told.memory_used_bytes)
+        text += fmt::format(", {:.0f} of {:.0f} GiB", *told.memory_used_bytes / kGib, *told.memory_bytes / kGib);
+    if (told.power_w) text += fmt::format(", {:.0f} W", *told.power_w);
+    if (told.hottest_c) text += fmt::format(", the hottest {:.0f} °C", *told.hottest_c);
+    text += "\n";
+    if (!told.used_as.empty()) text += "  " + used_as_text(told.used_as) + "\n";
+    for (const std::string& each : told.not_well) text += "  " + style.bad(printable(each, 400)) + "\n";
+    if (const std::string clock = clock_skew_text(told.clock_ahead_s); !clock.empty())
+        text += "  " + style.warn(clock) + "\n";
+    return text;
+}
+
 // What a person can do about it.
 std::vector<std::string> node_remedies(const api::NodeView& node) {
     if (node.under_check || node.takes == NodeTakes::gangs || node.state == NodeState::lost) return {};
@@ -64,8 +86,27 @@ std::vector<std::string> node_remedies(const api::NodeView& node) {
 
 }  // namespace
 
+std::string share_text(const std::optional<double>& share) {
+    return share ? fmt::format("{:.0f} %", *share * 100) : "-";
+}
+
+std::string used_as_text(const std::map<std::string, std::int64_t>& boards) {
+    std::string text;
+    for (const auto& [state, count] : boards)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, replace_all(printable(state, 40), "_", " "));
+    return text;
+}
+
+std::string clock_skew_text(double ahead_s) {
+    constexpr double kTold = 2;  // less may be the way
+    if (std::abs(ahead_s) < kTold) return "";
+    return fmt::format("its clock is {:.0f} s {} this server's", std::abs(ahead_s),
+                       ahead_s > 0 ? "ahead of" : "behind");
+}
+
 std::string nodes_text(const api::NodeList& list, const Style& style, std::int64_t now_us) {
-    if (list.items.empty() && !list.engines) return "no nodes\n";
+    if (list.items.empty() && !list.engines)
+        return "no nodes; a server that has just started hears of them within seconds\n";
     std::vector<std::vector<std::string>> rows;
     std::string notes;
     if (list.engines)
@@ -85,6 +126,11 @@ std::string nodes_text(const api::NodeList& list, const Style& style, std::int64
                         node.since.empty() ? "" : ago_text(node.since, now_us)});
         if (list.engines) rows.back().insert(rows.back().begin() + 1, printable(node.engine));
         if (!node.reason.empty()) notes += printable(node.reason, 600) + "\n";
+        if (const auto& told = node.gpus_told; told && told->silent)
+            notes += fmt::format("{}: the agent there has told nothing of its GPUs for {}\n", printable(node.name),
+                                 ago_text(told->told_at, now_us));
+        else if (told && told->present < told->expected)
+            notes += fmt::format("{}: {} of {} GPUs answer\n", printable(node.name), told->present, told->expected);
     }
     std::vector<Column> columns{{"node"},
                                 {"state"},
@@ -97,8 +143,10 @@ std::string nodes_text(const api::NodeList& list, const Style& style, std::int64
                                 {"since"}};
     if (list.engines) columns.insert(columns.begin() + 1, {"engine"});
     std::string text = table_text(style, columns, rows, 0);
-    return text + style.dim("CPUs, GiB, GPUs: free of all; health: the last check; blames: slowest of its gang") +
-           "\n" + notes;
+    // What others hold on a cluster its own commands tell.
+    constexpr const char* kLegend =
+        "CPUs, GiB, GPUs: not held by runs of ours; health: the last check; blames: slowest of its gang";
+    return text + style.dim(kLegend) + "\n" + notes;
 }
 
 std::string check_result_text(const api::NodeCheckView& check, const Style& style) {
@@ -144,6 +192,7 @@ std::string node_text(const api::NodeView& node, const Style& style, std::int64_
     } else {
         text += "never checked\n";
     }
+    if (node.gpus_told) text += gpus_told_text(*node.gpus_told, style, now_us);
     if (!node.blames.empty()) {
         text += fmt::format("slowest of its gang {} time{}\n", node.blames.size(), node.blames.size() == 1 ? "" : "s");
         const std::size_t first = node.blames.size() - std::min(node.blames.size(), kMostBlamesTold);

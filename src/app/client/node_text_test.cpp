@@ -66,7 +66,7 @@ TEST(NodeText, TheListFitsATerminal) {
             EXPECT_LE(line.size(), 100U) << line;
         }
     }
-    EXPECT_EQ(nodes_text({}, Style{}, kNow), "no nodes\n");
+    EXPECT_EQ(nodes_text({}, Style{}, kNow).find("no nodes; a server that has just started"), 0U);
 }
 
 }  // namespace

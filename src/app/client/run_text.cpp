@@ -67,6 +67,13 @@ std::string script_text(const std::string& script) {
     return fmt::format("(a script of {} lines: {}{})", lines.size(), join(shown, "; "), more ? "; ..." : "");
 }
 
+// As a shell reads it back.
+std::string quoted_text(const std::string& word) {
+    std::string text = "'";
+    for (const char c : printable(word, 400)) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return text + "'";
+}
+
 std::string command_text(const std::vector<std::string>& command) {
     constexpr std::ptrdiff_t kLongScript = 3;
     std::string text;
@@ -76,8 +83,22 @@ std::string command_text(const std::vector<std::string>& command) {
             continue;
         }
         const bool plain = !word.empty() && word.find_first_of(" \t\n\"'$&|;<>()*?[]#~`\\") == std::string::npos;
-        text += (text.empty() ? "" : " ") + (plain ? printable(word, 400) : "'" + printable(word, 400) + "'");
+        text += (text.empty() ? "" : " ") + (plain ? printable(word, 400) : quoted_text(word));
     }
+    return text;
+}
+
+// A folder that does not count is told with why: whoever wrote it believes that it is a checkpoint.
+std::string checkpoints_text(const api::CheckpointsView& checkpoints) {
+    std::string text = checkpoints.newest     ? fmt::format("{} complete, newest of step {}", checkpoints.complete,
+                                                            checkpoints.newest->step)
+                       : checkpoints.torn > 0 ? "none complete"
+                                              : "none yet";
+    if (checkpoints.torn == 0) return text;
+    text += fmt::format(", {} torn", checkpoints.torn);
+    for (const api::CheckpointItem& each : checkpoints.items)
+        if (!each.complete && !each.fault.empty())
+            return text + fmt::format(" (of step {}: {})", each.step, printable(each.fault, 300));
     return text;
 }
 
@@ -104,7 +125,7 @@ void add_attempts(const api::RunView& view, const Style& style, RunLines& lines)
         std::string text(to_string(attempt.state));
         if (attempt.engine_wait && attempt.engine_wait->began_at.empty() && attempt.ended_at.empty())
             text = fmt::format("waits at {} since {} ({})", attempt.engine.empty() ? "the engine" : attempt.engine,
-                               attempt.engine_wait->since, to_string(attempt.engine_wait->cause));
+                               attempt.engine_wait->since.substr(0, 19) + "Z", to_string(attempt.engine_wait->cause));
         else if (!attempt.engine.empty() && i + 1 < view.attempts.size())
             text += " on " + attempt.engine;
         if (attempt.cause != Cause::none) text += fmt::format(" ({})", to_string(attempt.cause));
@@ -255,6 +276,8 @@ std::string held_words(double measured, double predicted, double low, double hig
     if (!(measured > 0) || !(high > 0)) return "";
     if (measured >= low && measured <= high) return "inside";
     if (!(predicted > 0)) predicted = measured < low ? low : high;
+    constexpr double kTimes = 5;
+    if (measured > kTimes * predicted) return fmt::format("{:.1f} times what was predicted", measured / predicted);
     return fmt::format("{:.0f} % {} than predicted", 100 * std::abs(measured / predicted - 1),
                        measured < low ? "less" : "more");
 }
@@ -279,7 +302,9 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
     if (is_terminal(run.state) && run.cause != Cause::none && run.cause != Cause::ok)
         lines.out_ += fmt::format(" ({})", to_string(run.cause));
     lines.out_ += "\n";
-    if (!run.detail.empty()) lines.add("detail", printable(run.detail, 2000));
+    // The word of an engine stands in what it waits for, too.
+    if (!run.detail.empty() && !(view.why && view.why->text.find(run.detail) != std::string::npos))
+        lines.add("detail", printable(run.detail, 2000));
     if (view.why) {
         lines.add("waits", view.why->text);
         for (const std::string& unblock : view.why->unblock) lines.add("", "would start it: " + unblock);
@@ -299,7 +324,8 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
     const std::string progress = progress_text(view, nullptr);
     if (!progress.empty()) lines.add("progress", progress);
     lines.add("kind", fmt::format("{}, {} rank{}{}, class {}, priority {}", to_string(run.kind), run.ranks,
-                                  run.ranks == 1 ? "" : "s", run.gpus > 0 ? fmt::format(", {} GPUs", run.gpus) : "",
+                                  run.ranks == 1 ? "" : "s",
+                                  run.gpus > 0 ? fmt::format(", {} GPU{}", run.gpus, run.gpus == 1 ? "" : "s") : "",
                                   to_string(run.run_class), run.priority));
     lines.add("submitted", fmt::format("{} ago by {} for {}", ago_text(run.submitted_at, now_us), printable(run.user),
                                        printable(run.project)));
@@ -342,7 +368,8 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
     if (run.used_s > 0) lines.add("on machines", run_seconds_text(run.used_s));
     if (view.cost_microusd) lines.add("cost", money_text(*view.cost_microusd));
     if (view.lease && !view.lease->stop_at.empty())
-        lines.add("lease", fmt::format("until {}{}", view.lease->stop_at, view.lease->warned ? ", warned" : ""));
+        lines.add("lease",
+                  fmt::format("until {}Z{}", view.lease->stop_at.substr(0, 19), view.lease->warned ? ", warned" : ""));
     lines.add("command", command_text(view.spec.command));
     if (view.runs_as == "server")
         lines.add("runs as", "the server's own user: it can read the server's token, journal and secrets");
@@ -358,12 +385,7 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
     lines.add("digest", view.digest.substr(0, 16));
     for (const auto& [name, value] : run.parameters) lines.add("parameter", name + "=" + printable(value));
     if (view.checkpoints && !view.checkpoints->folder.empty()) {
-        lines.add("checkpoints",
-                  view.checkpoints->newest
-                      ? fmt::format("{} complete, newest of step {}{}", view.checkpoints->complete,
-                                    view.checkpoints->newest->step,
-                                    view.checkpoints->torn > 0 ? fmt::format(", {} torn", view.checkpoints->torn) : "")
-                      : std::string("none yet"));
+        lines.add("checkpoints", checkpoints_text(*view.checkpoints));
         lines.add("", view.checkpoints->folder);
     }
     if (view.stored) {

@@ -56,6 +56,21 @@ TEST(RunTextTest, AScriptIsToldByWhatItRuns) {
     EXPECT_THAT(text, HasSubstr("/bin/bash -c (a script of 5 lines: module load cuda; srun python a.py)"));
 }
 
+// What is shown can be pasted, and what does not count as a checkpoint is said with why.
+TEST(RunTextTest, CommandsReadBackAndTornCheckpointsAreTold) {
+    api::RunView view = sample();
+    view.spec.command = {"sh", "-c", "echo 'it is' $RANK"};
+    view.run.gpus = 1;
+    view.lease = api::LeaseView{.stop_at = "2026-11-21T11:00:00.123456Z"};
+    view.checkpoints = api::CheckpointsView{
+        .folder = "/c", .torn = 1, .items = {{.folder = "/c/step-10", .step = 10, .fault = "it has no manifest.json"}}};
+    const std::string text = describe_text(view, {}, Style{}, kNow);
+    EXPECT_THAT(text, HasSubstr(R"(sh -c 'echo '\''it is'\'' $RANK')"));
+    EXPECT_THAT(text, HasSubstr("1 GPU, class"));
+    EXPECT_THAT(text, HasSubstr("until 2026-11-21T11:00:00Z"));
+    EXPECT_THAT(text, HasSubstr("none complete, 1 torn (of step 10: it has no manifest.json)"));
+}
+
 // A server has no steps: it is held against the latency that was promised.
 TEST(RunTextTest, AServerIsHeldAgainstItsLatency) {
     api::RunView view = sample();
@@ -69,6 +84,12 @@ TEST(RunTextTest, AServerIsHeldAgainstItsLatency) {
     EXPECT_THAT(text, HasSubstr("1.5 s measured, 1 s predicted (800 ms - 1.25 s): 50 % more than predicted"));
     EXPECT_THAT(text, HasSubstr("it writes no tpot_p95_s"));
     EXPECT_THAT(text, Not(HasSubstr("tokens/s"))) << "of a service that is what is asked for";
+}
+
+TEST(RunTextTest, WhatIsManyTimesAsLargeIsSaidInTimes) {
+    EXPECT_EQ(held_words(0.3, 0.1, 0.08, 0.12), "200 % more than predicted");
+    EXPECT_EQ(held_words(1.2, 0.1, 0.08, 0.12), "12.0 times what was predicted");
+    EXPECT_EQ(held_words(0.05, 0.1, 0.08, 0.12), "50 % less than predicted");
 }
 
 // Whoever asks about a run sees where it stands and how it does against its plan, without another command.

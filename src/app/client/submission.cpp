@@ -153,9 +153,9 @@ Result<LoadedRun> load_submission(Session& session, const Args& args) {
     return loaded;
 }
 
-Result<std::int64_t> parse_begin(std::string_view text, std::int64_t now_us) {
+Result<std::int64_t> parse_begin(std::string_view text, std::int64_t now_us, std::string_view option) {
     const auto wrong = [&](std::string_view what) {
-        return Error(ErrorKind::invalid, fmt::format("--begin {}: {}", printable(text, 60), what), {},
+        return Error(ErrorKind::invalid, fmt::format("--{} {}: {}", option, printable(text, 60), what), {},
                      "write 22:00, 2h for two hours from now, 2026-12-01 or 2026-12-01T08:00");
     };
     const std::string word(trim(text));

@@ -22,7 +22,7 @@ Status set_start(Client& client, const Args& args, RunSpec& spec);
 Status set_notify(const Args& args, RunSpec& spec);  // --notify alone
 // "22:00" is the next such time of day; "2h" from now; a day or a time without an offset is of this machine's time
 // zone. UTC, microseconds.
-Result<std::int64_t> parse_begin(std::string_view text, std::int64_t now_us);
+Result<std::int64_t> parse_begin(std::string_view text, std::int64_t now_us, std::string_view option = "begin");
 
 // Sent under an idempotency key, so that it is never taken twice, however often the connection breaks.
 Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key, bool held = false);

@@ -132,6 +132,7 @@ TEST(SubmissionTest, ABeginIsATimeOfHereOrFromNow) {
     EXPECT_THAT(begin("25:00"), HasSubstr("no time"));
     EXPECT_THAT(begin("soon"), HasSubstr("22:00"));
     EXPECT_THAT(begin("2099-01-01"), HasSubstr("ten years"));
+    EXPECT_THAT(parse_begin("soon", kNow, "until").error().text(), HasSubstr("--until soon"));
     ::unsetenv("TZ");
     ::tzset();
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,10 +12,12 @@
 
 #include <fmt/format.h>
 
+#include "app/client/client.h"
 #include "app/client/output.h"
 #include "app/commands/commands.h"
 #include "app/commands/gpu_options.h"
 #include "app/commands/gpu_table.h"
+#include "app/commands/gpu_teller.h"
 #include "app/session.h"
 #include "base/text.h"
 #include "io/clock.h"
@@ -37,13 +40,16 @@ enum class Page : std::uint8_t { native, native_open, dcgm, dcgm_open, gpus };
 class PageSnapshot {
 public:
     PageSnapshot(GpuView view, std::shared_ptr<const GpuOwners> owners, GpuAllocations allocations,
-                 std::shared_ptr<const GpuAssignments> assignments, DcgmOptions dcgm)
+                 std::shared_ptr<const GpuAssignments> assignments, DcgmOptions dcgm,
+                 std::optional<AgentTelling> telling = {})
         : view_(std::move(view)),
           owners_(std::move(owners)),
           allocations_(std::move(allocations)),
           assignments_(std::move(assignments)),
           now_s_(monotonic_seconds()),
-          dcgm_(std::move(dcgm)) {}
+          dcgm_(std::move(dcgm)),
+          telling_(telling) {}
+    GpuReport report() const { return report_of(view_, *owners_, allocations_); }
     const std::string& text(Page page) const {
         const std::lock_guard lock(mutex_);
         std::optional<std::string>& text = texts_[static_cast<std::size_t>(page)];
@@ -53,7 +59,10 @@ public:
 
 private:
     std::vector<ExpositionFamily> native() const {
-        return native_gpu_families(view_, *owners_, allocations_, *assignments_, now_s_);
+        auto families = native_gpu_families(view_, *owners_, allocations_, *assignments_, now_s_);
+        if (telling_)
+            for (ExpositionFamily& family : telling_families(*telling_)) families.push_back(std::move(family));
+        return families;
     }
     std::string render(Page page) const {
         switch (page) {
@@ -71,7 +80,8 @@ private:
     const std::shared_ptr<const GpuAssignments> assignments_;
     const double now_s_;
     const DcgmOptions dcgm_;
-    mutable std::mutex mutex_;  // guards texts_
+    const std::optional<AgentTelling> telling_;  // none: no server is told
+    mutable std::mutex mutex_;                   // guards texts_
     mutable std::array<std::optional<std::string>, kPages> texts_;
 };
 
@@ -86,17 +96,16 @@ public:
     }
     std::string get(Page page) {
         asked_s_[static_cast<std::size_t>(page)] = monotonic_seconds();
-        std::shared_ptr<const PageSnapshot> snapshot;
-        {
-            const std::lock_guard lock(mutex_);
-            snapshot = snapshot_;
-        }
-        return snapshot->text(page);
+        return newest()->text(page);
+    }
+    std::shared_ptr<const PageSnapshot> newest() const {
+        const std::lock_guard lock(mutex_);
+        return snapshot_;
     }
 
 private:
     std::array<std::atomic<double>, kPages> asked_s_ = {-1000.0, -1000.0, -1000.0, -1000.0, -1000.0};
-    std::mutex mutex_;  // guards snapshot_
+    mutable std::mutex mutex_;  // guards snapshot_
     std::shared_ptr<const PageSnapshot> snapshot_ = std::make_shared<PageSnapshot>(
         GpuView{}, std::make_shared<GpuOwners>(), GpuAllocations{}, std::make_shared<GpuAssignments>(), DcgmOptions{});
 };
@@ -208,6 +217,26 @@ Result<std::pair<std::string, std::uint16_t>> listen_address(const std::string& 
     return std::pair(address, static_cast<std::uint16_t>(std::stoi(port)));
 }
 
+// Where somebody said which server is to be told.
+Result<std::unique_ptr<GpuTeller>> teller_of(const Args& args, const PageBoard& board) {
+    const char* server = std::getenv("STOKER_SERVER");
+    const bool wanted = args.has("server") || args.has("folder") || (server != nullptr && *server != '\0');
+    if (!wanted && (args.has("node") || args.has("tell-every") || args.has("token-file") || args.has("ca-file")))
+        return Error(ErrorKind::invalid, "there is no server to tell", {}, "--server URL");
+    if (!wanted) return std::unique_ptr<GpuTeller>();
+    GpuTellerOptions options{.args = args, .node = args.get_or("node", usual_node_name())};
+    if (!is_series_name(options.node))
+        return Error(ErrorKind::invalid, printable(options.node, 80) + " is no name of a node", {},
+                     "--node NAME: 64 letters, digits, dots, dashes and underscores at most, as stoker nodes has it");
+    TRY(options.every_s, args.number("tell-every", options.every_s, 0.1, 3600));
+    // A file that is not there, or a URL that is none, is told now; a server that is away later.
+    if (args.has("server") || args.has("token-file") || args.has("ca-file")) {
+        TRY(const ServerAddress address, server_address(args));
+        TRY_VOID(client_at(address, ""));
+    }
+    return std::make_unique<GpuTeller>(std::move(options), [&board] { return board.newest()->report(); });
+}
+
 Result<CommandOutput> run_agent(Session& session, const Args& args) {
     TRY(GpuWatchOptions options, gpu_watch_options(args));
     TRY(const DcgmOptions dcgm, dcgm_options(args));
@@ -217,6 +246,7 @@ Result<CommandOutput> run_agent(Session& session, const Args& args) {
     PageBoard board;
     OwnerBoard owners;
     AssignmentBoard assignments(assignment_options(args, options.root));
+    TRY(const auto teller, teller_of(args, board));
     std::atomic<bool> ending{false};
     std::thread watcher = masked_thread("gpu-watch", [&] {
         GpuWatch watch(options);
@@ -235,8 +265,10 @@ Result<CommandOutput> run_agent(Session& session, const Args& args) {
                 looked_s = now_s;
                 told = allocations.look(view, now_s);
             }
-            board.set(std::make_shared<PageSnapshot>(view, owners.get(), told, assignments.get(), dcgm),
+            board.set(std::make_shared<PageSnapshot>(view, owners.get(), told, assignments.get(), dcgm,
+                                                     teller ? std::optional(teller->telling()) : std::nullopt),
                       monotonic_seconds());
+            if (teller) teller->look(view, monotonic_seconds());
             next += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                 std::chrono::duration<double>(options.period_s));
             while (!ending && std::chrono::steady_clock::now() < next)
@@ -296,8 +328,13 @@ CliCommand agent_command() {
             "others; errors of the driver (Xid) "
             "are counted from its events and from the kernel log. It needs no rights beyond reading /dev/nvidia* and "
             "/dev/kmsg; what it may not "
-            "read is told by stoker_agent_witness_up.",
-        .examples = {"stoker agent", "stoker agent --listen 0.0.0.0:9400 --compat dcgm",
+            "read is told by stoker_agent_witness_up.\n\n"
+            "With --server it also tells a Stoker server every ten seconds what these GPUs do: stoker top --fleet and "
+            "stoker nodes show it, and the health gate there takes a node out whose GPU fails. Its key needs no more "
+            "than the role agent. While the server is away the last hour is kept, and told when it is back.",
+        .examples = {"stoker agent",
+                     "stoker agent --server https://stoker.example.org --token-file /etc/stoker/agent.key",
+                     "stoker agent --listen 0.0.0.0:9400 --compat dcgm",
                      "stoker agent --compat dcgm --hpc-job-mapping-dir /run/gpu-jobs",
                      "stoker agent --listen 127.0.0.1:0 --port-file /run/stoker-agent.port",
                      "curl -s 127.0.0.1:9400/metrics | grep stoker_gpu_power_watts"},
@@ -307,13 +344,17 @@ CliCommand agent_command() {
                      .value = "PATH",
                      .help = "kubelet, which tells whose pods have which GPU; none: not asked",
                      .completes = "file"},
+                    {.name = "node",
+                     .value = "NAME",
+                     .help = "this machine, as the server knows it (NODE_NAME, its name)"},
+                    {.name = "tell-every", .value = "SECONDS", .help = "between two reports to the server (10)"},
                     {.name = "hpc-job-mapping-dir",
                      .value = "FOLDER",
                      .help = "a file for each GPU with its jobs of Slurm",
                      .completes = "file"}},
         .run = run_agent};
     add_gpu_options(command);
-    return command;
+    return with_client(std::move(command));
 }
 
 }  // namespace stoker

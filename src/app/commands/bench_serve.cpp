@@ -20,6 +20,7 @@
 #include "plan/plan.h"
 #include "serve/load/figures.h"
 #include "serve/load/rows.h"
+#include "validate/nearest.h"
 
 namespace stoker {
 
@@ -62,6 +63,7 @@ Result<PlannedService> planned_of(Session& session, const std::string& path) {
     options.today = session.today;
     options.what_if = false;
     options.top = 1;
+    options.nearest_run = validate::nearest_published(*catalog);
     TRY(Plan plan, make_plan(workload, *catalog, options));
     if (!plan.feasible())
         return Error(ErrorKind::infeasible, fmt::format("{} has no plan: {}", path, plan.infeasible_because), {},

@@ -44,6 +44,7 @@ CliCommand exec_command();
 CliCommand attach_command();
 CliCommand nodes_command();
 CliCommand history_command();
+CliCommand export_command();
 CliCommand config_command();
 CliCommand usage_command();
 CliCommand prepare_command();

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "catalog/names.h"
 #include "io/files.h"
+#include "validate/nearest.h"
 
 namespace stoker {
 
@@ -236,7 +237,7 @@ CommandOutput sides_output(Session& session, const std::vector<Side>& sides, con
 // Workload files and saved plans, in any mixture. All files are read before the catalogue is used, since a workload
 // may add nodes of its own to it.
 Result<CommandOutput> compare_files(Session& session, const Args& args) {
-    TRY(const PlanOptions options, plan_options(session, args));
+    TRY(PlanOptions options, plan_options(session, args));
     struct Input {
         std::string title;
         std::optional<Workload> workload;
@@ -259,6 +260,7 @@ Result<CommandOutput> compare_files(Session& session, const Args& args) {
         inputs.push_back(std::move(input));
     }
     TRY(const Catalog* catalog, session.catalog());
+    options.nearest_run = validate::nearest_published(*catalog);
     std::vector<Side> sides;
     for (Input& input : inputs) {
         if (input.saved) {
@@ -274,9 +276,10 @@ Result<CommandOutput> compare_files(Session& session, const Args& args) {
 
 // One workload, planned once under each of the restrictions.
 Result<CommandOutput> compare_restricted(Session& session, const Args& args, const std::string& file) {
-    TRY(const PlanOptions options, plan_options(session, args));
+    TRY(PlanOptions options, plan_options(session, args));
     TRY(const Workload workload, load_workload(session, file));
     TRY(const Catalog* catalog, session.catalog());
+    options.nearest_run = validate::nearest_published(*catalog);
     std::vector<Side> sides;
     for (const std::string& word : args.positional) {
         TRY(auto under, restricted(workload, word, *catalog));
@@ -329,7 +332,7 @@ Result<CommandOutput> run_compare(Session& session, const Args& args) {
                      {}, "to plan one workload on each of several: stoker compare A B --workload FILE");
     if (words.size() == 2 && fold_name(words[0]) == "cloud" && fold_name(words[1]) == "onprem")
         return cloud_on_prem(session);
-    TRY(const PlanOptions options, plan_options(session, args));
+    TRY(PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
     std::string region;
     if (const auto wanted = args.get("region")) {

@@ -18,6 +18,7 @@
 #include "doctor/this_machine.h"
 #include "explain/prediction.h"
 #include "io/files.h"
+#include "validate/nearest.h"
 
 namespace stoker {
 
@@ -85,6 +86,7 @@ Result<Deployment> deployment_of(Session& session, const Args& args, double& usd
     TRY(const std::optional<StartSpec> start, load_start(session, workload, path));
     TRY(PlanOptions options, plan_options(session, args));
     TRY(const Catalog* catalog, session.catalog());
+    options.nearest_run = validate::nearest_published(*catalog);
     const std::string name = name_of_workload(workload, path);
     here_only = wants_this_machine(workload, args);
     if (here_only) {
@@ -106,6 +108,15 @@ Result<Deployment> deployment_of(Session& session, const Args& args, double& usd
         return Error(ErrorKind::infeasible, "nothing to deploy: " + plan.infeasible_because, workload.pos,
                      fmt::format("stoker plan {} shows what comes nearest", path));
     const Candidate& first = plan.candidates.front();
+    // Files that start machines are not written for what the answers given say cannot start.
+    if (!first.blocked_by.empty())
+        return Error(
+            ErrorKind::infeasible,
+            fmt::format("{} x {} cannot start today: {}", first.nodes,
+                        catalog->node_types()[static_cast<std::size_t>(first.node_type)].name, first.blocked_by),
+            workload.pos,
+            "ask for the quota first; --startable takes what can start now, and without --usage the files are "
+            "written all the same");
     usd_per_hour = first.node_per_hour.dollars() * first.nodes;
     return make_deployment(first, plan.workload, *catalog, {.name = name, .start = start ? &*start : nullptr});
 }

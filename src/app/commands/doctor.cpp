@@ -38,6 +38,7 @@ namespace stoker {
 namespace {
 
 constexpr double kQuickLimitS = 6, kFullLimitS = 75;  // far above what is usual; a hanging disk ends there
+constexpr double kGpuLimitS = 90;                     // eight boards without persistence take half a minute to begin
 constexpr std::size_t kMostPeers = 64, kLeastToken = 8;
 constexpr const char* kUsualListen = "127.0.0.1:7411";
 
@@ -161,7 +162,9 @@ LookedAt look(Session& session, const Args& args, HealthTarget& target) {
     const bool full = args.has("full");
     ProgressLine progress(!session.quiet);
     target.progress = [&](std::string_view what) { progress.update(-1, what); };
-    const double begin = monotonic_seconds(), limit = full ? kFullLimitS : kQuickLimitS;
+    const bool gpus = target.gpus || (full && target.device && !target.node.devices.empty());
+    const double begin = monotonic_seconds(),
+                 limit = (full ? kFullLimitS : kQuickLimitS) + (gpus ? kGpuLimitS + target.burn_in_s : 0);
     LookedAt looked;
     looked.report = check_node(
         target, full ? HealthLevel::full : HealthLevel::quick,
@@ -194,7 +197,11 @@ Result<CommandOutput> check_this_machine(Session& session, const Args& args, std
         target.machine = false;
         target.cpu = part == "cpu";
         target.disk = part == "disk";
+        target.gpus = part == "gpu";
     }
+    TRY(target.burn_in_s, args.number("burn-in", 0, 0, 86'400));
+    if (target.burn_in_s > 0 && !part.empty() && part != "gpu")
+        return Error(ErrorKind::invalid, "--burn-in is for `stoker doctor gpu`");
     const LookedAt looked = look(session, args, target);
     std::string kept;
     if (args.has("baseline")) {
@@ -290,7 +297,7 @@ CliCommand doctor_command() {
         .name = "doctor",
         .summary = "network, machine and disk against what they should be; a run's trouble by layer",
         .usage =
-            "stoker doctor [cpu | disk | network | serve | RUN] [options]\n"
+            "stoker doctor [cpu | disk | gpu | network | serve | RUN] [options]\n"
             "       stoker doctor --read FILE... [--size SIZE]",
         .description =
             "Measures for two seconds (--full: up to a minute): links to the peers that are named, then what the "
@@ -298,6 +305,10 @@ CliCommand doctor_command() {
             "has, one core's matrix products and memory, and the disk. Each is held against what is known: --size or "
             "--link-gbps, what this machine did before (--baseline, or stoker bench cpu), or what any machine must do. "
             "What nobody knows is shown and not judged: it never passes.\n"
+            "gpu measures NVIDIA's boards through the driver: copies to, from and between them, products (from the "
+            "A100 on those of tensor cores), whether the same work gives the same results, and, where NCCL is "
+            "installed, the sum over all of them; --full adds twenty seconds of work on all of them at once, "
+            "--burn-in as long as you like. A board that somebody uses is left alone.\n"
             "serve is the far end of the network test. RUN is looked at network first, then device, then model, and "
             "the "
             "first layer at fault is named with what it costs; while it goes on, nothing here is loaded. Of the nodes "
@@ -314,7 +325,8 @@ CliCommand doctor_command() {
         .examples = {"stoker doctor", "stoker doctor serve --listen 10.0.0.5:7411 --link-token link.token",
                      "stoker doctor network --peer 10.0.0.5:7411 --link-token link.token --link-gbps 10",
                      "stoker doctor --full --size Standard_ND96isr_H100_v5", "stoker doctor --full --baseline",
-                     "stoker doctor disk --disk /scratch", "stoker doctor r-12",
+                     "stoker doctor disk --disk /scratch",
+                     "stoker doctor gpu --burn-in 600 --size Standard_ND96isr_H100_v5", "stoker doctor r-12",
                      "stoker doctor --read ib.txt nccl.log train.sh --size Standard_ND96isr_H100_v5",
                      "kubectl get pods,nodes,events -A -o json | stoker doctor --read -"},
         .options = {{.name = "read",
@@ -324,6 +336,9 @@ CliCommand doctor_command() {
                      .completes = "file",
                      .many = true},
                     {.name = "full", .help = "measure for up to a minute, on all cores"},
+                    {.name = "burn-in",
+                     .value = "SECONDS",
+                     .help = "gpu: all GPUs at work for so long (with --full 20, else 0)"},
                     {.name = "peer",
                      .value = "HOST:PORT",
                      .help = "measure the link to `stoker doctor serve` there",
@@ -343,7 +358,7 @@ CliCommand doctor_command() {
                     {.name = "forget", .help = "remove what --baseline kept"},
                     {.name = "listen", .value = "ADDRESS:PORT", .help = "where serve listens (127.0.0.1:7411)"}},
         .max_positional = 1,
-        .subcommands = {"cpu", "disk", "network", "serve"},
+        .subcommands = {"cpu", "disk", "gpu", "network", "serve"},
         .run = run_doctor,
         .completes = "run"};
     for (const OptionSpec& option : client_options()) command.options.push_back(option);

@@ -3,6 +3,7 @@
 #include "app/render/plan_json.h"
 #include "app/render/plan_text.h"
 #include "app/session.h"
+#include "validate/nearest.h"
 
 namespace stoker {
 
@@ -10,8 +11,9 @@ namespace {
 
 Result<CommandOutput> run_estimate(Session& session, const Args& args) {
     TRY(const Workload workload, load_workload(session, args.positional[0]));
-    TRY(const PlanOptions options, plan_options(session, args));
+    TRY(PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
+    options.nearest_run = validate::nearest_published(*catalog);
     TRY(const Candidate candidate, estimate(workload, *catalog, options));
     const int exit = candidate.refused == Reason::none ? 0 : 1;
     if (session.format != Format::text) {

@@ -72,12 +72,9 @@ Result<api::ExplanationView> explanation_of(Client& client, const Args& args, Ru
 Result<CommandOutput> explain_one_run(Session& session, const Args& args, RunId id) {
     TRY(const auto client, connect_to_look(args));
     if (const auto against = args.get("against")) {
-        const auto other = RunId::parse(*against);
-        if (!other)
-            return Error(ErrorKind::invalid, fmt::format("--against {} is no run", printable(*against, 40)), {},
-                         "a run is written like r-7");
+        TRY(const RunId other, find_run(*client, std::string(*against)));
         TRY(const auto mine, explanation_of(*client, args, id));
-        TRY(const auto theirs, explanation_of(*client, args, *other));
+        TRY(const auto theirs, explanation_of(*client, args, other));
         if (session.format != Format::text) return CommandOutput{dump(session, against_json(mine, theirs)), 0};
         return CommandOutput{against_text(mine, theirs, session.style), 0};
     }
@@ -103,6 +100,10 @@ Result<CommandOutput> run_explain(Session& session, const Args& args) {
             if (endpoint.error().kind() != ErrorKind::not_found) return endpoint.error();
         }
     }
+    // The name of a run, where it is no word of ours; without a server or a folder there is none.
+    if (args.positional.size() == 1 && find_rule(args.positional[0]) == nullptr && !find_page(args.positional[0]))
+        if (const auto client = connect_to_look(args))
+            if (const auto id = find_run(**client, args.positional[0])) return explain_one_run(session, args, *id);
     for (const OptionSpec& option : explain_options())
         if (args.has(option.name))
             return Error(ErrorKind::invalid, fmt::format("--{} is for `stoker explain RUN`", option.name), {},

@@ -34,7 +34,8 @@ Result<CommandOutput> list(Session& session, const Args& args, bool processes) {
     GpuOwners owners;
     owners.refresh(gpu_pids(view));
     // Nothing there is an answer, and that what should be there is not, is "no".
-    const int exit = view.up() ? (view.present < view.expected ? 1 : 0) : view.down == NvmlDown::library_absent ? 3 : 1;
+    const bool answers = view.up() || view.without_nvidia();
+    const int exit = answers ? (view.present < view.expected ? 1 : 0) : view.down == NvmlDown::library_absent ? 3 : 1;
     if (session.format != Format::text) return CommandOutput{dump(session, gpu_json(view, owners)), exit};
     return CommandOutput{
         processes ? gpu_process_table(view, owners, session.style) : gpu_table(view, owners, session.style), exit};
@@ -244,7 +245,9 @@ CliCommand gpu_command() {
             "record: which symbols the library lacks, and which structures it refuses. xid says what errors "
             "of the driver ask for. files lists alert rules, recording rules, dashboards and manifests, and prints the "
             "one that is named.\n\n"
-            "Exit code 1: a GPU that should be there does not answer. 3: there is no NVIDIA driver here.",
+            "AMD's and Intel's GPUs are read from what their kernel drivers show in /sys; that was not tried on a real "
+            "board yet.\n\n"
+            "Exit code 1: a GPU that should be there does not answer. 3: there is no driver here.",
         .examples = {"stoker gpu", "stoker gpu processes", "stoker gpu -o json | jq '.gpus[].values.power_instant'",
                      "stoker gpu metrics --compat dcgm", "stoker gpu xid 79",
                      "stoker gpu record --repeat 20 --file h200.json --profile h200.profile",

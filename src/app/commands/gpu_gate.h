@@ -1,24 +1,28 @@
-// The GPUs of this machine in the health gate of stoker up: a part of each check of a node that is this machine, and a
-// check at once when a board goes wrong.
+// GPUs in the health gate of stoker up: a part of each check of a node, and told at once when a board goes wrong.
 #pragma once
 
 #include <atomic>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 
 #include "deploy/driver.h"
+#include "observe/gpu/gpu_fleet.h"
 #include "observe/gpu/gpu_health.h"
 #include "observe/gpu/rank_gpus.h"
 #include "run/engine/engine.h"
 
 namespace stoker {
 
-// What `check` finds, and of nodes that are this machine what its GPUs say.
-NodeCheckFunction with_gpus(NodeCheckFunction check, GpuHealthPolicy policy);
+// What `check` finds, and what the node's GPUs say: those of this machine themselves, those elsewhere through their
+// agent.
+NodeCheckFunction with_gpus(NodeCheckFunction check, GpuHealthPolicy policy, std::shared_ptr<GpuFleet> fleet);
 
-// Looks every second; asks for a check of all nodes that are this machine when something fails that did not before.
+// From here on the engine is told at once of what begins to fail on a node, as its agent tells it.
+void tell_engine_of(GpuFleet& fleet, Engine& engine);
+
+// Looks every second; tells the engine of all nodes that are this machine when something fails that did not before,
+// also while they are at work.
 class GpuSentry {
 public:
     // Nothing where there are no GPUs.
@@ -29,7 +33,7 @@ public:
 
 private:
     GpuSentry(Engine& engine, GpuHealthPolicy policy, std::shared_ptr<MachineGpus> gpus);
-    void look(std::set<std::string>& known);
+    void judge(const GpuView& view, FailingGpus& failing);
 
     Engine& engine_;
     const GpuHealthPolicy policy_;

@@ -1,6 +1,7 @@
 #include "app/commands/gpu_table.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -50,7 +51,12 @@ std::string owner_text(const GpuDevice& device, const GpuOwners& owners) {
 
 std::string gpu_table(const GpuView& view, const GpuOwners& owners, const Style& style) {
     std::string text;
-    if (!view.up())
+    if (view.without_nvidia()) {
+        std::set<std::string> drivers;
+        for (const GpuDevice& device : view.devices) drivers.insert(device.driver);
+        text += fmt::format("read from the files of {} in /sys, which was not tried on a real board yet\n",
+                            fmt::join(drivers, " and "));
+    } else if (!view.up())
         text += style.bad(in_words(view.down)) + (view.detail.empty() ? "" : "\n  " + view.detail) + "\n";
     else
         text += fmt::format("driver {}, NVML {}, CUDA {}.{}\n", view.driver, view.nvml, view.cuda / 1000,
@@ -104,6 +110,8 @@ std::string gpu_process_table(const GpuView& view, const GpuOwners& owners, cons
                  owner ? owner->run : "", owner ? owner->rank : "", owner ? owner->job : "",
                  owner ? owner->command : "unknown: of another PID namespace, or gone"});
         }
+    if (rows.empty() && view.without_nvidia())
+        return "which processes use these GPUs is not told: their drivers have no file for it\n";
     if (rows.empty()) return "no process uses a GPU\n";
     return table_text(style,
                       {{"gpu"},
@@ -154,6 +162,7 @@ Json gpu_json(const GpuView& view, const GpuOwners& owners) {
                          .set("parent_uuid", device.whole() ? Json() : Json(device.parent_uuid))
                          .set("pci", device.pci)
                          .set("name", device.name)
+                         .set("driver", device.driver.empty() ? view.driver : device.driver)
                          .set("mig_profile", device.mig_profile.empty() ? Json() : Json(device.mig_profile))
                          .set("state", std::string(to_string(device.state)))
                          .set("stuck_call", device.stuck_call.empty() ? Json() : Json(device.stuck_call))

@@ -18,12 +18,6 @@ namespace {
 
 constexpr double kWaitForLeaderS = 2 * kLeaseS;  // one that was killed a moment ago
 
-std::string this_process() {
-    char host[256] = "";
-    if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-    return fmt::format("{}, process {}", *host ? host : "a host without a name", ::getpid());
-}
-
 Result<std::unique_ptr<PostgresJournal>> open_home(const JournalUrl& where,
                                                    std::function<void(const Error&)> on_lost = {}) {
     TRY(std::string name, postgres_name(where.url, where.openly));
@@ -47,6 +41,21 @@ Status lead_for_now(PostgresJournal& home) {
 
 }  // namespace
 
+std::string this_process() {
+    char host[256] = "";
+    if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+    return fmt::format("{}, process {}", *host ? host : "a host without a name", ::getpid());
+}
+
+void tell_standing_by(const std::string& holder) {
+    fmt::print(stderr, "standing by: {} leads; this one takes over {} s after it is gone\n", holder, kLeaseS);
+}
+
+void end_without_place(const Error& why) {
+    fmt::print(stderr, "{}", why.text());
+    std::_Exit(3);
+}
+
 std::optional<JournalUrl> journal_url(const Args& args) {
     if (const auto given = args.get("journal")) return JournalUrl{*given, true};
     const char* const set = std::getenv("STOKER_JOURNAL");
@@ -54,16 +63,10 @@ std::optional<JournalUrl> journal_url(const Args& args) {
 }
 
 Result<std::shared_ptr<JournalHome>> lead_journal(const JournalUrl& where, StopSignal& stop, bool quiet) {
-    TRY(auto home, open_home(where, [](const Error& error) {
-            // Another server may act already: nothing may happen here any more.
-            fmt::print(stderr, "{}", error.text());
-            std::_Exit(3);
-        }));
+    TRY(auto home, open_home(where, end_without_place));
     TRY_VOID(home->lead([&](double seconds) { return stop.wait_for(seconds).has_value(); },
                         [&](const std::string& holder) {
-                            if (!quiet)
-                                fmt::print(stderr, "standing by: {} leads; this one takes over {} s after it is gone\n",
-                                           holder, kLeaseS);
+                            if (!quiet) tell_standing_by(holder);
                         }));
     return std::shared_ptr<JournalHome>(std::move(home));
 }

@@ -23,6 +23,12 @@ std::optional<JournalUrl> journal_url(const Args& args);
 // 3 when its place is taken. denied: it was told to stop first.
 Result<std::shared_ptr<JournalHome>> lead_journal(const JournalUrl& where, StopSignal& stop, bool quiet);
 
+// Of a process that holds a place in a database, or waits for it.
+std::string this_process();
+void tell_standing_by(const std::string& holder);
+// Another process may act already: nothing may happen here any more. Exit 3.
+[[noreturn]] void end_without_place(const Error& why);
+
 // What the verbs of stoker journal say. They need a folder that no server has open, and nobody who leads.
 Result<std::string> push_folder(const JournalUrl& where, const std::string& folder);
 Result<std::string> pull_folder(const JournalUrl& where, const std::string& folder);

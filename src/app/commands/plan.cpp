@@ -41,6 +41,12 @@ std::optional<LocalWork> as_it_runs_here(Session& session, const Workload& workl
     return local ? std::optional(std::move(*local)) : std::optional<LocalWork>();
 }
 
+std::shared_ptr<validate::PublishedRuns> hold_to_published(PlanOptions& options, const Catalog& catalog) {
+    auto runs = std::make_shared<validate::PublishedRuns>(catalog);
+    options.nearest_run = [runs](const PlannedCase& one) { return runs->nearest(one); };
+    return runs;
+}
+
 // All stages of a file, and what they are together.
 Result<CommandOutput> plan_stages(Session& session, const Args& args, const Document& document,
                                   const std::string& path) {
@@ -54,6 +60,7 @@ Result<CommandOutput> plan_stages(Session& session, const Args& args, const Docu
     TRY(options.top, args.whole_number("top", options.top, 1, 1000));
     options.what_if = !args.has("no-what-if");
     TRY(const Catalog* catalog, session.catalog());
+    const auto published = hold_to_published(options, *catalog);
     TRY(const auto policy, plan_policy(session, args));
     std::vector<PlannedStage> stages;
     std::string under_policy;
@@ -61,7 +68,7 @@ Result<CommandOutput> plan_stages(Session& session, const Args& args, const Docu
     for (LoadedStage& one : loaded) {
         if (policy) TRY_VOID(keep_to(*policy, *catalog, options, one.workload));
         TRY(Plan plan, make_plan(one.workload, *catalog, options));
-        plan.evidence = validate::published_evidence(plan, *catalog);
+        plan.evidence = published->evidence(plan);
         feasible &= plan.feasible();
         if (policy) {
             const auto refusals = refusals_of(*policy, *catalog, plan, one.workload);
@@ -105,11 +112,12 @@ Result<CommandOutput> run_plan(Session& session, const Args& args) {
         workload = std::move(here->workload), catalog = &here->catalog;
         options.calibrations = here->calibrations;
     }
+    const auto published = hold_to_published(options, *catalog);
     TRY(const auto policy, plan_policy(session, args));
     if (policy) TRY_VOID(keep_to(*policy, *catalog, options, workload));
     const double start = monotonic_seconds();
     TRY(Plan plan, make_plan(workload, *catalog, options));
-    plan.evidence = validate::published_evidence(plan, *catalog);
+    plan.evidence = published->evidence(plan);
     if (args.has("because")) plan.because = because(plan, *catalog, options);
     progress.clear();
     const double elapsed = session.interactive ? monotonic_seconds() - start : -1;  // left out where output is compared

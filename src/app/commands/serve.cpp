@@ -11,6 +11,7 @@
 #include "app/client/output.h"
 #include "app/commands/commands.h"
 #include "app/commands/deploy_endpoint.h"
+#include "app/commands/ledger_home.h"
 #include "app/commands/serve_account.h"
 #include "app/commands/serve_endpoints.h"
 #include "app/commands/serve_tokens.h"
@@ -70,6 +71,9 @@ Status watch(Session& session, const std::string& path, gateway::Gateway& gatewa
 
 Result<CommandOutput> run_gateway(Session& session, const Args& args) {
     const std::string path = gateway_file_path(args);
+    StopSignal stop;
+    // Before anything else is read, since what was read would be old when this one's turn comes.
+    TRY(std::shared_ptr<SegmentHome> ledger_home, lead_ledger(session, args, stop));
     TRY(const std::string endpoints_at, endpoints_path(args));
     const char* elsewhere = std::getenv("STOKER_SERVER");
     const bool here = !args.has("server") && (args.has("folder") || elsewhere == nullptr || *elsewhere == '\0');
@@ -86,9 +90,9 @@ Result<CommandOutput> run_gateway(Session& session, const Args& args) {
     config.options.port = listen.port;
     config.options.will_be = [&endpoints](const std::string& model) { return endpoints.there(model); };
     if (args.has("no-ledger")) config.options.ledger_folder.clear();
-    const std::string folder = config.options.ledger_folder;
+    const std::string account = ledger_home ? config.options.ledger_database : config.options.ledger_folder;
+    config.options.ledger_home = std::move(ledger_home);
     const bool tls = !config.options.certificate_pem.empty();
-    StopSignal stop;
     // A file that may not grow is a write that fails, which the ledger knows how to take.
     std::signal(SIGXFSZ, SIG_IGN);
     TRY(auto gateway, gateway::Gateway::start(config.options, config.setup));
@@ -113,7 +117,7 @@ Result<CommandOutput> run_gateway(Session& session, const Args& args) {
     if (session.format == Format::text) {
         std::string text =
             fmt::format("the gateway listens at {}\n  models {}, keys {}; {}\n", url, config.setup->models.size(),
-                        config.setup->keys.size(), folder.empty() ? "no account is kept" : "account in " + folder);
+                        config.setup->keys.size(), account.empty() ? "no account is kept" : "account in " + account);
         if (recovered > 0)
             text += fmt::format(
                 "  {} request{} that the last process left open {} settled as far as {} known to have come\n",
@@ -121,8 +125,8 @@ Result<CommandOutput> run_gateway(Session& session, const Args& args) {
                 recovered == 1 ? "it is" : "they are");
         TRY_VOID(print_now(text));
     } else {
-        TRY_VOID(
-            print_now(dump(session, Json::object().set("url", url).set("ledger", folder).set("recovered", recovered))));
+        TRY_VOID(print_now(
+            dump(session, Json::object().set("url", url).set("ledger", account).set("recovered", recovered))));
     }
     TRY_VOID(watch(session, path, *gateway, endpoints, seen_endpoints, config.setup->names_hosts, stop));
     if (!session.quiet)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/commands/deploy_endpoint.h"
+#include "app/commands/ledger_home.h"
 #include "app/listing.h"
 #include "base/api_time.h"
 #include "base/enum_words.h"
@@ -48,20 +49,13 @@ Result<gateway::EndpointBoards> endpoints_there(const Args& args) {
     return boards;
 }
 
-Result<std::string> ledger_folder(Session& session, const Args& args) {
-    if (const auto named = args.get("ledger")) return *named;
-    TRY(const auto endpoints, endpoints_there(args));
-    TRY(const gateway::GatewayConfig config, read_gateway_file(session, gateway_file_path(args), endpoints));
-    return config.options.ledger_folder;
-}
-
 // A gateway may be writing it: what looks like damage is read once more before it is believed.
-Result<LedgerScan> read_ledger(const std::string& folder, const ScanOptions& options = {},
+Result<LedgerScan> read_ledger(const LedgerPlace& place, const ScanOptions& options = {},
                                const std::function<void()>& again = {}) {
     constexpr int kTries = 3;
     for (int i = 1;; ++i) {
         if (again) again();
-        auto scan = scan_ledger(folder, options);
+        auto scan = scan_ledger(*place.home, options);
         if (scan || scan.error().kind() != ErrorKind::conflict || i == kTries) return scan;
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -104,8 +98,7 @@ struct AccountLine {
 };
 
 // One line for each project, key or model.
-Result<CommandOutput> show_account_by(Session& session, const std::string& folder, AccountBy by,
-                                      std::int64_t since_us) {
+Result<CommandOutput> show_account_by(Session& session, const LedgerPlace& place, AccountBy by, std::int64_t since_us) {
     std::map<std::uint64_t, AccountLine> lines;
     const ScanOptions options{.account_from_unix_us = since_us,
                               .each = [&](const ReserveRecord& reserve, const SettleRecord& settle) {
@@ -118,7 +111,7 @@ Result<CommandOutput> show_account_by(Session& session, const std::string& folde
                                   line.out += settle.out;
                                   line.picousd += settle.charge_picousd;
                               }};
-    TRY(const LedgerScan scan, read_ledger(folder, options, [&] { lines.clear(); }));
+    TRY(const LedgerScan scan, read_ledger(place, options, [&] { lines.clear(); }));
     const char* head = by == AccountBy::project ? "project" : by == AccountBy::key ? "key" : "model";
     std::vector<AccountLine> sorted;
     AccountLine all{.name = "in all"};
@@ -145,11 +138,11 @@ Result<CommandOutput> show_account_by(Session& session, const std::string& folde
                                .set("tokens_out", line.out)
                                .set("usd", exact_usd(line.picousd)));
         return CommandOutput{dump(session, Json::object()
-                                               .set("ledger", folder)
+                                               .set("ledger", place.name)
                                                .set("rows", Json(std::move(rows)))
                                                .set("usd", exact_usd(all.picousd)))};
     }
-    if (sorted.empty()) return CommandOutput{fmt::format("nothing was settled in that time in {}\n", folder)};
+    if (sorted.empty()) return CommandOutput{fmt::format("nothing was settled in that time in {}\n", place.name)};
     std::string text =
         fmt::format("{:<32} {:>10} {:>12} {:>12} {:>14}\n", head, "requests", "tokens in", "tokens out", "USD");
     sorted.push_back(all);
@@ -161,12 +154,18 @@ Result<CommandOutput> show_account_by(Session& session, const std::string& folde
 
 }  // namespace
 
+Result<gateway::GatewayOptions> gateway_options(Session& session, const Args& args) {
+    TRY(const auto endpoints, endpoints_there(args));
+    TRY(gateway::GatewayConfig config, read_gateway_file(session, gateway_file_path(args), endpoints));
+    return std::move(config.options);
+}
+
 Result<CommandOutput> show_account(Session& session, const Args& args) {
-    TRY(const std::string folder, ledger_folder(session, args));
+    TRY(const LedgerPlace place, ledger_place(session, args));
     TRY(const std::int64_t since_us, since_of(args));
     const std::string by = args.get_or("by", "");
     if (by == "project" || by == "key" || by == "model")
-        return show_account_by(session, folder,
+        return show_account_by(session, place,
                                by == "project" ? AccountBy::project
                                : by == "key"   ? AccountBy::key
                                                : AccountBy::model,
@@ -174,7 +173,7 @@ Result<CommandOutput> show_account(Session& session, const Args& args) {
     if (!by.empty())
         return Error(ErrorKind::invalid,
                      fmt::format("--by: '{}' is none of project, key and model", printable(by, 40)));
-    TRY(const LedgerScan scan, read_ledger(folder, {.account_from_unix_us = since_us}));
+    TRY(const LedgerScan scan, read_ledger(place, {.account_from_unix_us = since_us}));
     AccountRow all;
     for (const auto& [who, row] : scan.accounts) {
         all.requests += row.requests;
@@ -205,12 +204,12 @@ Result<CommandOutput> show_account(Session& session, const Args& args) {
                                .set("outcomes", std::move(outcomes)));
         }
         return CommandOutput{dump(session, Json::object()
-                                               .set("ledger", folder)
+                                               .set("ledger", place.name)
                                                .set("rows", Json(std::move(rows)))
                                                .set("open", scan.open.size())
                                                .set("usd", exact_usd(all.picousd)))};
     }
-    if (scan.accounts.empty()) return CommandOutput{fmt::format("nothing was settled yet in {}\n", folder)};
+    if (scan.accounts.empty()) return CommandOutput{fmt::format("nothing was settled yet in {}\n", place.name)};
     std::string text = fmt::format("{:<20} {:<20} {:>10} {:>12} {:>12} {:>14}\n", "key", "model", "requests",
                                    "tokens in", "tokens out", "USD");
     for (const auto& [who, row] : scan.accounts)
@@ -229,11 +228,11 @@ Result<CommandOutput> show_account(Session& session, const Args& args) {
 }
 
 Result<CommandOutput> verify_ledger(Session& session, const Args& args) {
-    TRY(const std::string folder, ledger_folder(session, args));
-    TRY(const LedgerScan scan, read_ledger(folder));
+    TRY(const LedgerPlace place, ledger_place(session, args));
+    TRY(const LedgerScan scan, read_ledger(place));
     if (session.format != Format::text)
         return CommandOutput{dump(session, Json::object()
-                                               .set("ledger", folder)
+                                               .set("ledger", place.name)
                                                .set("sound", true)
                                                .set("segments", scan.segments)
                                                .set("records", scan.records)
@@ -242,7 +241,7 @@ Result<CommandOutput> verify_ledger(Session& session, const Args& args) {
                                                .set("open", scan.open.size())
                                                .set("torn_records", scan.torn_records))};
     return CommandOutput{fmt::format(
-        "{} is sound: {} records in {} segments; {} requests reserved, {} settled once each, {} open{}\n", folder,
+        "{} is sound: {} records in {} segments; {} requests reserved, {} settled once each, {} open{}\n", place.name,
         scan.records, scan.segments, scan.reserves, scan.settles, scan.open.size(),
         scan.torn_records > 0
             ? fmt::format("; {} records of a commit that nobody was told of lie behind the end", scan.torn_records)
@@ -293,9 +292,9 @@ Result<CommandOutput> show_objectives(Session& session, const Args& args) {
     auto judge = std::make_unique<gateway::ObjectiveJudge>(*config.setup, now_us);
     const ScanOptions options{
         .each = [&](const ReserveRecord& reserve, const SettleRecord& settle) { judge->take(reserve, settle); }};
-    TRY(const LedgerScan scan, read_ledger(args.get_or("ledger", config.options.ledger_folder), options, [&] {
-            judge = std::make_unique<gateway::ObjectiveJudge>(*config.setup, now_us);
-        }));
+    TRY(const LedgerPlace place, ledger_place(session, args));
+    TRY(const LedgerScan scan,
+        read_ledger(place, options, [&] { judge = std::make_unique<gateway::ObjectiveJudge>(*config.setup, now_us); }));
     const auto reports = judge->reports();
     const bool kept = std::all_of(reports.begin(), reports.end(), [](const auto& each) { return each.kept(); });
     if (session.format != Format::text) {

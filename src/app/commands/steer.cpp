@@ -7,7 +7,9 @@
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/session.h"
+#include "base/api_time.h"
 #include "base/units.h"
+#include "io/process.h"
 
 namespace stoker {
 namespace {
@@ -55,11 +57,11 @@ Result<CommandOutput> run_evict(Session& session, const Args& args) {
 
 Result<CommandOutput> run_lease(Session& session, const Args& args) {
     if (args.has("extend") == args.has("until"))
-        return Error(ErrorKind::invalid, "by how long, or until when?", {},
-                     "--extend 2h, or --until 2026-12-01T08:00:00Z");
+        return Error(ErrorKind::invalid, "by how long, or until when?", {}, "--extend 2h, or --until 22:00");
     Json body = Json::object();
     if (const auto until = args.get("until")) {
-        body.set("stop_at", *until);
+        TRY(const std::int64_t at, parse_begin(*until, wall_clock_us(), "until"));
+        body.set("stop_at", rfc3339(at));
     } else {
         TRY(const std::int64_t more, seconds_of(args, "extend", ""));
         body.set("extend_s", more);
@@ -156,7 +158,7 @@ CliCommand lease_command() {
                      .description = "Never beyond the hard maximum that the run was submitted with.",
                      .examples = {"stoker lease r-7 --extend 2h", "stoker lease r-7 --until 2026-12-01T08:00:00Z"},
                      .options = {{.name = "extend", .value = "TIME", .help = "so much later than it ends now: 2h"},
-                                 {.name = "until", .value = "TIME", .help = "at that time, with its offset or Z"}},
+                                 {.name = "until", .value = "TIME", .help = "at that time: 22:00, 2026-12-01T08:00"}},
                      .run = run_lease});
 }
 

@@ -192,7 +192,9 @@ CliCommand key_command() {
              "A key is a secret of 256 bits that is shown once; the server keeps its SHA-256. Whoever sends it "
              "(STOKER_TOKEN, --token-file, or Authorization: Bearer) acts under that name, with that role, in that "
              "project: a viewer looks, a developer submits and steers runs, an operator also runs nodes and evicts, an "
-             "admin also makes projects and keys, an auditor reads everything and changes nothing. What lies outside "
+             "admin also makes projects and keys, an auditor reads everything and changes nothing; an agent of the "
+             "provider "
+             "tells what the GPUs of a node do (stoker agent --server). What lies outside "
              "is as good as not there.\n"
              "A run on this machine has the rights of the server's own user there: give developer only to those whom "
              "you would let log in.",
@@ -204,7 +206,7 @@ CliCommand key_command() {
          .options = {{.name = "role",
                       .value = "ROLE",
                       .help = "what it may do (developer)",
-                      .choices = {"viewer", "developer", "operator", "admin", "auditor"}},
+                      .choices = {"viewer", "developer", "operator", "admin", "auditor", "agent"}},
                      {.name = "project", .value = "NAME", .help = "in which it acts (yours)"},
                      {.name = "of-organisation", .help = "the role reaches the whole organisation of that project"},
                      {.name = "of-provider", .help = "the role reaches everything, nodes and configuration as well"},

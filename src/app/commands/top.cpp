@@ -9,6 +9,8 @@
 #include "app/client/top_text.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
+#include "app/commands/fleet_table.h"
+#include "app/commands/gpu_options.h"
 #include "app/commands/gpu_table.h"
 #include "app/session.h"
 #include "base/api_time.h"
@@ -60,13 +62,13 @@ Result<CommandOutput> top_gpus(Session& session, const Args& args, int every) {
                      "stoker top RUN shows its ranks; stoker gpu processes says whose processes use which GPU");
     GpuOwners owners;
     if (!session.interactive || session.format != Format::text || args.has("once")) {
-        TRY(const GpuView view, look_at_gpus_once({}, 20));
+        TRY(const GpuView view, look_at_gpus_once(gpu_root_options(), 20));
         owners.refresh(gpu_pids(view));
         if (session.format != Format::text) return CommandOutput{dump(session, gpu_json(view, owners))};
         return CommandOutput{gpu_table(view, owners, session.style)};
     }
     StopSignal stop;
-    GpuWatch watch({});
+    GpuWatch watch(gpu_root_options());
     while (true) {
         const GpuView view = watch.look();
         owners.refresh(gpu_pids(view));
@@ -78,8 +80,49 @@ Result<CommandOutput> top_gpus(Session& session, const Args& args, int every) {
     }
 }
 
+// GPUs of other machines, as their agents tell the server.
+Result<std::string> look_at_fleet(Session& session, const Args& args, Client& client) {
+    if (args.positional.empty()) {
+        TRY(const auto fleet, get<api::FleetGpus>(client, "/api/v1/gpus"));
+        return session.format == Format::text ? fleet_table(fleet, session.style) : dump(session, codec::write(fleet));
+    }
+    std::string text;
+    Json nodes = Json::array();
+    for (const std::string& name : args.positional) {
+        TRY(const auto node, get<api::NodeGpusView>(client, fmt::format("/api/v1/nodes/{}/gpus", url_encoded(name))));
+        text += (text.empty() ? "" : "\n") + fleet_node_text(node, session.style);
+        nodes.push(codec::write(node));
+    }
+    return session.format == Format::text ? text : dump(session, nodes);
+}
+
+Result<CommandOutput> top_fleet(Session& session, const Args& args, int every) {
+    TRY(const auto client, connect(args));
+    StopSignal stop;
+    Reconnect reconnect(args, session.quiet, &stop);
+    Client* at = client.get();
+    while (true) {
+        auto text = look_at_fleet(session, args, *at);
+        if (!session.interactive || session.format != Format::text || args.has("once")) {
+            TRY(std::string told, std::move(text));
+            return CommandOutput{std::move(told)};
+        }
+        if (!text && (text.error().kind() == ErrorKind::unavailable || text.error().kind() == ErrorKind::timed_out)) {
+            TRY(at, reconnect());
+            text = look_at_fleet(session, args, *at);
+        }
+        TRY(const std::string told, std::move(text));
+        TRY_VOID(print_now("\x1b[H\x1b[2J" + told + session.style.dim(fmt::format("every {} s; ctrl-c ends", every)) +
+                           "\n"));
+        if (stop.wait_for(every)) return CommandOutput{};
+    }
+}
+
 Result<CommandOutput> run_top(Session& session, const Args& args) {
     TRY(const int every, args.whole_number("interval", 2, 1, 3600));
+    if (args.has("gpus") && args.has("fleet"))
+        return Error(ErrorKind::invalid, "--gpus shows this machine and --fleet all others", {}, "give one of them");
+    if (args.has("fleet")) return top_fleet(session, args, every);
     if (args.has("gpus")) return top_gpus(session, args, every);
     TRY(const auto client, connect_to_look(args));
     const bool live = session.interactive && session.format == Format::text && !args.has("once") && !client->offline();
@@ -112,17 +155,19 @@ CliCommand top_command() {
     CliCommand command{
         .name = "top",
         .summary = "what the ranks of the runs do now, beside the plan",
-        .usage = "stoker top [RUN...] [options]",
+        .usage = "stoker top [RUN... | --gpus | --fleet [NODE...]] [options]",
         .description =
             "Step time against the plan, samples and tokens per second, processors, memory, and which part of a step "
             "waits for input and goes into collectives: a row for each rank, as means of the last five seconds that "
             "were measured. On a terminal it goes on until ctrl-c; elsewhere, with -o json and with --once it is "
             "printed once. With --gpus: the GPUs of this machine, with who uses them, what holds their clocks down and "
-            "what is wrong with them.",
-        .examples = {"stoker top", "stoker top r-7 --once", "stoker top --gpus",
-                     "stoker top -o json | jq '.[].step_s'"},
+            "what is wrong with them. With --fleet: those of all nodes whose agents tell the server (stoker agent "
+            "--server), a row each, and board by board of the nodes that are named.",
+        .examples = {"stoker top", "stoker top r-7 --once", "stoker top --gpus", "stoker top --fleet",
+                     "stoker top --fleet gpu-node-7", "stoker top -o json | jq '.[].step_s'"},
         .options = {{.name = "once", .help = "print it once"},
                     {.name = "gpus", .help = "the GPUs of this machine instead of runs"},
+                    {.name = "fleet", .help = "the GPUs of other machines, as their agents tell"},
                     {.name = "interval", .value = "SECONDS", .help = "between looks (2)"}},
         .max_positional = 20,
         .run = run_top,

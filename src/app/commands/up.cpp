@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 #include "app/client/client.h"
 #include "app/client/output.h"
@@ -25,6 +27,7 @@
 #include "io/stop_signal.h"
 #include "io/store/object_store.h"
 #include "observe/gpu/rank_gpus.h"
+#include "observe/health_lines.h"
 #include "run/engine/engine.h"
 #include "server/config_keeper.h"
 #include "server/node_check.h"
@@ -253,7 +256,13 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(BackupOptions backup, backup_options(args));
     TRY(const std::string doctor_token, doctor_token_of(args));
     TRY(const GpuHealthPolicy gpu_policy, gpu_policy_of(args));
-    NodeCheckFunction check = with_gpus(node_check(doctor_token, folder), gpu_policy);
+    const std::string size = args.get_or("size", "");
+    if (!size.empty()) TRY_VOID(facts_of_size(size));
+    std::error_code made;  // where it is new, nobody else may look into it
+    if (std::filesystem::create_directories(folder, made) && !made) ::chmod(folder.c_str(), 0700);
+    TRY(auto gpu_series, SeriesStore::open(folder + "/node-series"));
+    const auto fleet = std::make_shared<GpuFleet>(std::move(gpu_series), gpu_policy);
+    NodeCheckFunction check = with_gpus(node_check(doctor_token, folder, size), gpu_policy, fleet);
     TRY(auto config, config_file(session, args));
     const CatalogSource catalog = [&session]() -> Result<Catalog> {
         TRY(const Catalog* known, session.catalog());
@@ -302,6 +311,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .backup = std::move(backup),
                                     .health_gate = health_gate_of(args),
                                     .node_check = std::move(check),
+                                    .gpus = fleet,
                                     .overrides = config_overrides_of(args),
                                     .config = std::move(config),
                                     .catalog = catalog,
@@ -329,9 +339,13 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
         TRY_VOID(print_now(dump(session, up)));
     }
     std::unique_ptr<GpuSentry> sentry;
-    if (health_gate_of(args) != GateChoice::off) sentry = GpuSentry::start(server->engine(), gpu_policy);
+    if (health_gate_of(args) != GateChoice::off) {
+        sentry = GpuSentry::start(server->engine(), gpu_policy);
+        tell_engine_of(*fleet, server->engine());
+    }
     stop.wait();
     sentry.reset();
+    fleet->on_worse({});
     if (!session.quiet)
         fmt::print(stderr, "{}; what runs goes on, and {} finds it\n",
                    replaced_by > 0 ? fmt::format("process {} takes over", replaced_by.load()) : "stopping",
@@ -413,6 +427,10 @@ CliCommand up_command() {
               .value = "LEVEL",
               .help = "how nodes are checked before they take gangs: off, quick (some seconds) or full (minutes)",
               .choices = {"off", "quick", "full"}},
+             {.name = "size",
+              .value = "SIZE",
+              .help = "what this machine is, whose published thresholds its checks are held against",
+              .completes = "size"},
              {.name = "doctor-token-file",
               .value = "FILE",
               .help = "what `stoker doctor serve` on the nodes wants to be shown (key `doctor` in --nodes)",

@@ -152,7 +152,7 @@ CliCommand user_command() {
          .options = {{.name = "role",
                       .value = "ROLE",
                       .help = "what it may do (make: developer)",
-                      .choices = {"viewer", "developer", "operator", "admin", "auditor"}},
+                      .choices = {"viewer", "developer", "operator", "admin", "auditor", "agent"}},
                      {.name = "project", .value = "NAME", .help = "where the role holds (yours)"},
                      {.name = "of-organisation", .help = "in the whole organisation of that project"},
                      {.name = "of-provider", .help = "everywhere"},

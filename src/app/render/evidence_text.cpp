@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
@@ -60,16 +61,29 @@ std::string metric_text(std::string_view metric, double value) {
     return fmt::format("{} {}", figure_text(value), metric);
 }
 
+bool far_off(const PublishedRun& run) {
+    return std::fabs(run.predicted / run.measured - 1) >= 0.3;
+}
+
 std::string off_text(const PublishedRun& run) {
-    constexpr double kWorthASide = 0.3;  // from here on it matters which of the two was slower
     const double off = std::fabs(run.predicted / run.measured - 1);
     if (off < 0.015) return "within 1 %";
-    const bool is_time = run.metric == "step_s" || run.metric.ends_with("_ms");
-    const double slower = is_time ? run.measured / run.predicted : run.predicted / run.measured;
+    const double slower = run.slower();
     std::string text = fmt::format("{:.0f} % off", 100 * off);
-    if (off >= kWorthASide)
-        text += slower > 1 ? fmt::format(": it took {:.1f} x as long", slower)
-                           : fmt::format(": it was {:.1f} x as fast", 1 / slower);
+    if (!far_off(run)) return text;
+    text += slower > 1 ? fmt::format(": it took {:.1f} x as long", slower)
+                       : fmt::format(": it was {:.1f} x as fast", 1 / slower);
+    if (run.other_sources > 0)
+        text += fmt::format("; with {} other source{} near it {:.1f} x", run.other_sources,
+                            run.other_sources > 1 ? "s" : "",
+                            slower > 1 ? run.slower_together() : 1 / run.slower_together());
+    return text;
+}
+
+std::string unlike_text(const PublishedRun& run) {
+    constexpr std::size_t kMost = 4;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kMost, run.unlike.size()); ++i) text += (i == 0 ? ": " : ", ") + run.unlike[i];
     return text;
 }
 
@@ -81,11 +95,11 @@ std::vector<std::string> evidence_lines(const PublishedEvidence& evidence) {
         lines.push_back(
             fmt::format("{} of {} published runs lie near; closest: {}: measured {}, we predict {} ({:+.0f} %) [{}: "
                         "{}; {:.1f} doublings "
-                        "away]",
+                        "away{}]",
                         format_thousands(static_cast<double>(evidence.runs_near)),
                         format_thousands(static_cast<double>(evidence.runs)), run.title,
                         metric_text(run.metric, run.measured), metric_text(run.metric, run.predicted),
-                        100 * (run.predicted / run.measured - 1), run.id, run.source, run.distance));
+                        100 * (run.predicted / run.measured - 1), run.id, run.source, run.distance, unlike_text(run)));
     } else if (evidence.runs > 0) {
         lines.push_back(fmt::format("none of {} published runs is anything like this",
                                     format_thousands(static_cast<double>(evidence.runs))));

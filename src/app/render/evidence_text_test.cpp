@@ -47,6 +47,25 @@ TEST(EvidenceText, WhatIsFarOffSaysWhichWasSlower) {
     EXPECT_EQ(off_text(run), "50 % off: it was 2.0 x as fast");
 }
 
+// One outlier among the near runs is told with what the others showed.
+TEST(EvidenceText, WhatOthersShowedStandsBesideAnOutlier) {
+    PublishedRun run;
+    run.metric = "step_s", run.measured = 10, run.predicted = 4;
+    run.other_sources = 3, run.together = 1.4;
+    EXPECT_EQ(off_text(run), "60 % off: it took 2.5 x as long; with 3 other sources near it 1.4 x");
+    run.predicted = 9;
+    EXPECT_EQ(off_text(run), "10 % off");
+    run.measured = 10, run.predicted = 20, run.other_sources = 1, run.together = 0.8;
+    EXPECT_EQ(off_text(run), "100 % off: it was 2.0 x as fast; with 1 other source near it 1.2 x");
+}
+
+TEST(EvidenceText, WhatSetsARunApartIsListedUpToFour) {
+    PublishedRun run;
+    EXPECT_EQ(unlike_text(run), "");
+    run.unlike = {"8 x the GPUs", "another GPU", "fp8", "2 x the sequence", "another framework"};
+    EXPECT_EQ(unlike_text(run), ": 8 x the GPUs, another GPU, fp8, 2 x the sequence");
+}
+
 TEST(EvidenceText, ConstantsHaveTheChangeAtBothEndsAndTheirSource) {
     Plan plan;
     EXPECT_TRUE(because_lines(plan).empty());

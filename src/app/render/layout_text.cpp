@@ -21,7 +21,9 @@ std::vector<std::string> layout_parts(const Candidate& candidate, const Workload
     }
     if (workload.model_known)
         parts.push_back(std::string(to_string(candidate.precision)) + (candidate.weight_only ? " weight-only" : ""));
-    if (!candidate.framework.empty()) parts.push_back(candidate.framework);
+    if (!candidate.framework.empty())
+        parts.push_back(candidate.framework +
+                        (workload.framework_version.empty() ? "" : " " + workload.framework_version));
     // What is rented is not here.
     const bool rented = candidate.orchestrator == Orchestrator::local && candidate.pricing != Pricing::owned;
     if (candidate.orchestrator != Orchestrator::none)

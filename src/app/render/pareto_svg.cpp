@@ -29,16 +29,16 @@ double seconds_of(const Candidate& c, Across across) {
     return 0;
 }
 
-struct Point {
+struct PlottedPlan {
     const Candidate* candidate = nullptr;
     double seconds = 0, usd = 0;
     bool best = false, front = false;
 };
 
-std::vector<Point> points_of(const Plan& plan, Across across) {
-    std::vector<Point> points;
+std::vector<PlottedPlan> points_of(const Plan& plan, Across across) {
+    std::vector<PlottedPlan> points;
     const auto add = [&](const Candidate& c, bool best, bool front) {
-        const Point point{&c, seconds_of(c, across), usd_shown(c.prediction).mid, best, front};
+        const PlottedPlan point{&c, seconds_of(c, across), usd_shown(c.prediction).mid, best, front};
         if (c.priced && point.usd > 0 && std::isfinite(point.usd) && point.seconds > 0 && std::isfinite(point.seconds))
             points.push_back(point);
     };
@@ -77,9 +77,9 @@ struct Axis {
     }
 };
 
-Axis axis_over(const std::vector<Point>& points, double Point::*value, double from, double to) {
+Axis axis_over(const std::vector<PlottedPlan>& points, double PlottedPlan::*value, double from, double to) {
     double low = points.front().*value, high = low;
-    for (const Point& point : points) {
+    for (const PlottedPlan& point : points) {
         low = std::min(low, point.*value);
         high = std::max(high, point.*value);
     }
@@ -153,31 +153,32 @@ std::string grid_svg(const Axis& x, const Axis& y, const Canvas& canvas, Across 
                      across == Across::hours ? "" : " per hour");
 }
 
-std::string point_title(const Point& point, const Catalog& catalog) {
+std::string point_title(const PlottedPlan& point, const Catalog& catalog) {
     return fmt::format("{}: {}, {}", candidate_title(*point.candidate, catalog), format_seconds(Seconds(point.seconds)),
                        money_text(point.usd));
 }
 
-std::string drawing(const std::vector<Point>& points, const Catalog& catalog, const Canvas& canvas, Across across) {
-    const Axis x = axis_over(points, &Point::seconds, canvas.left, canvas.width - canvas.right);
-    const Axis y = axis_over(points, &Point::usd, canvas.height - canvas.bottom, canvas.top);
+std::string drawing(const std::vector<PlottedPlan>& points, const Catalog& catalog, const Canvas& canvas,
+                    Across across) {
+    const Axis x = axis_over(points, &PlottedPlan::seconds, canvas.left, canvas.width - canvas.right);
+    const Axis y = axis_over(points, &PlottedPlan::usd, canvas.height - canvas.bottom, canvas.top);
     std::string svg = fmt::format("<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", canvas.css,
                                   canvas.width, canvas.height,
                                   xml_escaped(fmt::format("{} plans, {} against cost; chosen: {}", points.size(),
                                                           axis_name(across), point_title(points.back(), catalog)),
                                               kHtml));
     svg += grid_svg(x, y, canvas, across);
-    std::vector<const Point*> front;
-    for (const Point& point : points) {
+    std::vector<const PlottedPlan*> front;
+    for (const PlottedPlan& point : points) {
         if (point.front) front.push_back(&point);
     }
     std::stable_sort(front.begin(), front.end(),
-                     [](const Point* a, const Point* b) { return a->seconds < b->seconds; });
+                     [](const PlottedPlan* a, const PlottedPlan* b) { return a->seconds < b->seconds; });
     std::string path;
-    for (const Point* point : front)
+    for (const PlottedPlan* point : front)
         path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "" : " ", x.at(point->seconds), y.at(point->usd));
     if (front.size() > 1) svg += fmt::format("<polyline class=\"front\" points=\"{}\"/>", path);
-    for (const Point& point : points) {
+    for (const PlottedPlan& point : points) {
         svg += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}</title></circle>",
                            point.best    ? "best"
                            : point.front ? "on-front"
@@ -194,10 +195,10 @@ std::string drawing(const std::vector<Point>& points, const Catalog& catalog, co
     return svg + "</svg>\n";
 }
 
-std::string front_table(const std::vector<Point>& points, const Catalog& catalog, Across across) {
+std::string front_table(const std::vector<PlottedPlan>& points, const Catalog& catalog, Across across) {
     std::string rows;
     std::size_t count = 0;
-    for (const Point& point : points) {
+    for (const PlottedPlan& point : points) {
         if (!point.front) continue;
         ++count;
         rows += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
@@ -216,16 +217,17 @@ std::string front_table(const std::vector<Point>& points, const Catalog& catalog
 
 std::string pareto_html(const Plan& plan, const Catalog& catalog) {
     const Across across = across_of(plan);
-    const std::vector<Point> points = points_of(plan, across);
+    const std::vector<PlottedPlan> points = points_of(plan, across);
     if (points.size() < 2) return {};
     const auto [quickest, slowest] = std::minmax_element(
-        points.begin(), points.end(), [](const Point& a, const Point& b) { return a.seconds < b.seconds; });
+        points.begin(), points.end(), [](const PlottedPlan& a, const PlottedPlan& b) { return a.seconds < b.seconds; });
     if (slowest->seconds < 1.001 * quickest->seconds) return {};  // a notebook: no time to trade for money
     const std::string_view title = across == Across::hours ? "Time against cost" : "Latency against cost";
     return fmt::format(
         "<section><h2>{}</h2>\n{}{}<p class=\"key\"><span><i class=\"best\"></i>chosen</span><span><i "
         "class=\"on-front\"></i>no other is both faster and cheaper</span><span><i class=\"dot\"></i>the rest of the "
-        "table</span></p><p class=\"soft\">Both axes are logarithmic. Point at a dot for its name.</p>\n{}</section>\n",
+        "table</span></p><p class=\"soft\">Both axes are logarithmic. PlottedPlan at a dot for its "
+        "name.</p>\n{}</section>\n",
         title, drawing(points, catalog, {920, 400, 70, 20, 26, 46, 8, "wide"}, across),
         drawing(points, catalog, {400, 320, 52, 14, 24, 44, 4, "narrow"}, across),
         front_table(points, catalog, across));

@@ -229,6 +229,8 @@ Json plan_json(const Plan& plan, const Catalog& catalog, std::string_view file) 
     Json closest = Json();
     if (evidence.closest) {
         const PublishedRun& run = *evidence.closest;
+        Json unlike = Json::array();
+        for (const std::string& what : run.unlike) unlike.push(what);
         closest =
             Json::object()
                 .set("id", run.id)
@@ -237,7 +239,10 @@ Json plan_json(const Plan& plan, const Catalog& catalog, std::string_view file) 
                 .set("metric", run.metric)
                 .set("measured", run.measured)
                 .set("predicted", Json::object().set("low", run.low).set("mid", run.predicted).set("high", run.high))
-                .set("distance", run.distance);
+                .set("distance", run.distance)
+                .set("unlike", unlike)
+                .set("other_sources", run.other_sources)
+                .set("together_slower", run.slower_together());
     }
     out.set("published", Json::object()
                              .set("runs", evidence.runs)
@@ -343,7 +348,10 @@ Json plan_schema() {
                               {"metric", text},
                               {"measured", number},
                               {"predicted", ref("range")},
-                              {"distance", number}});
+                              {"distance", number},
+                              {"unlike", array_of(text)},
+                              {"other_sources", number},
+                              {"together_slower", number}});
     closest.set("type", Json::array().push("object").push("null"));
     Json schema = object_of(
         {{"schema", Json::object().set("const", "stoker.plan/1")},

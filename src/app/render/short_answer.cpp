@@ -12,6 +12,7 @@
 #include "app/render/plan_text.h"
 #include "base/text.h"
 #include "plan/chance.h"
+#include "plan/evidence.h"
 #include "plan/savings.h"
 #include "plan/sized_by.h"
 
@@ -148,7 +149,8 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
     const ObjectiveSpec& objective = workload.objective;
     if (!c.measured)
         return objective.deadline || objective.budget || objective.latency.any()
-                   ? "not measured on these devices: no probability is given for the limits"
+                   ? fmt::format("not measured on {}: no probability is given for the limits",
+                                 published_nowhere(workload) ? "any device" : "these devices")
                    : "";
     const Prediction& p = c.prediction;
     const bool service = runs_by_the_hour(p);
@@ -290,8 +292,11 @@ std::string first_line(const Plan& plan, const Catalog& catalog) {
     if (node.cloud == "on-prem" || node.cloud == "this-machine") return {};
     if (const Advice* quota = advice_with(plan, {"quota-short"}))
         return first_sentence(quota->text) + ": ask for it before anything else";
-    if (advice_with(plan, {"quota-enough"}) != nullptr) return {};
-    if (const Advice* quota = advice_with(plan, {"quota-unknown"})) return first_sentence(quota->text);
+    const Advice* zones = advice_with(plan, {"zones-open"});
+    const std::string open = zones != nullptr ? zones->text : "";
+    if (advice_with(plan, {"quota-enough"}) != nullptr) return open;
+    if (const Advice* quota = advice_with(plan, {"quota-unknown"}))
+        return first_sentence(quota->text) + (open.empty() ? "" : "; " + open);
     return fmt::format("the quota of {} for {} in {} was not checked", node.cloud,
                        plural(best.nodes, "such machine", "such machines"), best.region);
 }
@@ -303,7 +308,8 @@ std::string watch_line(const Plan& plan) {
     // What cannot be ordered at all comes before what needs a request.
     if (const Advice* scarce = advice_with(plan, {"hard-to-get"})) return first_sentence(scarce->text);
     // A slip in the file makes everything else an answer to another question.
-    if (const Advice* differs = advice_with(plan, {"parameters-differ"})) return first_sentence(differs->text);
+    if (const Advice* slip = advice_with(plan, {"parameters-differ", "beyond-context"}))
+        return first_sentence(slip->text);
     for (const Advice& advice : plan.advice) {
         if (advice.background || advice.severity == AdviceSeverity::info) continue;
         if (advice.id.starts_with("passed-over-")) continue;
@@ -319,6 +325,8 @@ std::string sure_line(const Plan& plan, const Catalog& catalog) {
     if (!evidence.asked) return {};
     const Candidate& best = plan.candidates.front();
     const NodeType& node = node_of(best, catalog);
+    if (published_nowhere(plan.workload))
+        return "no published run of speech is known: plan with the far end of the interval";
     std::string text = evidence.missing.empty() ? std::string() : first_sentence(evidence.missing);
     // The runs that are compared are of language models; a device may be measured at the rest.
     if (!text.empty() && best.measured && best.measured_rows >= 1 && best.devices_used > 0 && node.has_gpu())
@@ -330,7 +338,11 @@ std::string sure_line(const Plan& plan, const Catalog& catalog) {
         if (evidence.runs_near > 1)
             text += fmt::format("{} measured runs are like yours; ",
                                 format_thousands(static_cast<double>(evidence.runs_near)));
-        text += fmt::format("for the nearest ({}) we are {}", run.title.substr(0, run.title.find(',')), off_text(run));
+        else if (evidence.runs_near == 0 && text.empty())
+            text += "no measured run is like yours; ";
+        const std::string title = run.title.substr(0, run.title.find(','));
+        text += fmt::format("for the nearest ({}{}) we are {}", title,
+                            evidence.runs_near == 0 ? unlike_text(run) : std::string(), off_text(run));
     } else if (text.empty() && evidence.runs > 0) {
         text = "no measured run is like this one: plan with the far end of the interval";
     }
@@ -568,6 +580,7 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     add(answer, "sure?", sure_line(plan, catalog));
     add(answer, "all in", campaign_line(plan.workload, best));
     add(answer, "fewer", fewer_line(plan, catalog));
+    if (const Advice* gpu = advice_with(plan, {"gpu-for-more"})) add(answer, "faster", gpu->text);
     add(answer, "saves", narrower_line(plan));
     add(answer, "cheaper", cheaper_line(plan, catalog));
     add(answer, "cost", cost_line(plan, catalog));

@@ -305,8 +305,13 @@ public:
         }
         return first;
     }
-    Result<std::string> pin(const std::string& image, const std::string& folder, Deadline deadline) const override {
-        return first_that_can<Result<std::string>>([&](Driver& driver) { return driver.pin(image, folder, deadline); });
+    Result<std::string> pin(const std::string& image, const ImagePlace& place, Deadline deadline) const override {
+        // What this machine reaches says nothing of a cluster's registry.
+        if (const MemberPtr one = place.engine.empty() ? nullptr : named(place.engine)) {
+            const auto driver = one->driver();
+            return driver ? driver->pin(image, place, deadline) : Questions::pin(image, place, deadline);
+        }
+        return first_that_can<Result<std::string>>([&](Driver& driver) { return driver.pin(image, place, deadline); });
     }
     Result<LogPiece> read_log(const LogPlace& log, const std::string& cursor, std::size_t most,
                               Deadline deadline) const override {

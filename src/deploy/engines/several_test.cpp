@@ -27,6 +27,7 @@ struct Room {
     std::vector<NodeInfo> nodes;
     bool binds = false;
     std::atomic<bool> away = false;  // every call ends at its deadline, without an answer
+    bool reaches_registry = false;   // else it takes images by their names
     std::mutex mutex;                // guards what follows
     std::set<OperationId> launched;
     std::vector<Fact> facts;
@@ -54,6 +55,10 @@ public:
         return {.certainty = Certainty::confirmed};
     }
     Outcome notify(const OperationId&, std::uint64_t, int, Deadline) override { return {}; }
+    Result<std::string> pin(const std::string& image, const ImagePlace& place, Deadline deadline) const override {
+        if (!room_->reaches_registry) return Driver::pin(image, place, deadline);
+        return Error(ErrorKind::unavailable, "the registry of " + image + " cannot be reached");
+    }
     Outcome cancel(const OperationId& launched, std::uint64_t, double, Deadline deadline) override {
         if (waits(deadline)) return {};
         const std::lock_guard guard(room_->mutex);
@@ -122,6 +127,17 @@ protected:
     const OperationId one_{"tests", 1}, two_{"tests", 2};
     std::unique_ptr<Driver> driver_;
 };
+
+// This machine does not reach the registry that a cluster pulls from: a run that goes there is not refused for it.
+TEST_F(SeveralTest, AnImageIsLookedUpOnTheEngineThatTheRunNames) {
+    near_->reaches_registry = true;
+    const auto kind = [&](const std::string& engine) {
+        return driver_->pin("private.example/x:1", {.folder = "/", .engine = engine}, in(5)).error().kind();
+    };
+    EXPECT_EQ(kind("far"), ErrorKind::unsupported) << "its nodes take the name as it is";
+    EXPECT_EQ(kind("here"), ErrorKind::unavailable);
+    EXPECT_EQ(kind(""), ErrorKind::unavailable) << "left open, it may come here";
+}
 
 // Two clusters that both have an n1: each is told by its own name, and gets its own work.
 TEST_F(SeveralTest, NodesOfTwoEnginesNeverShareAName) {

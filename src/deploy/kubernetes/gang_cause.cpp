@@ -1,5 +1,7 @@
 #include "deploy/kubernetes/gang_cause.h"
 
+#include <csignal>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -11,6 +13,7 @@ namespace stoker::kubernetes {
 namespace {
 
 constexpr int kSignalled = 128;
+constexpr std::int64_t kHalfSecond = 500'000;
 
 Cause cause_of(const PodView& pod) {
     return cause_of_disruption(pod.disruption, pod.phase == "Failed" ? pod.reason : "");
@@ -25,15 +28,20 @@ std::string in_words(const PodView& pod, Cause cause) {
 
 }  // namespace
 
-void end_rank(KeptRank& rank, const ContainerView& container, const PodView& pod, std::int64_t memory_bytes) {
+void end_rank(KeptRank& rank, const ContainerView& container, const PodView& pod, std::int64_t memory_bytes,
+              bool stopped) {
     rank.ended_at_us = container.ended_us;
+    // A kubelet tells whole seconds: what came and went within one took a part of it.
+    if (container.ended_us == container.started_us) rank.ended_at_us += kHalfSecond;
     if (container.exit_code > kSignalled && container.exit_code < kSignalled + 65)
         rank.signal = container.exit_code - kSignalled;
     else
         rank.exit_code = container.exit_code;
     rank.cause = container.exit_code == 0 ? Cause::ok : Cause::user_error;
+    // A program does not end itself by KILL: a person did, or the node, so it is worth another try, as elsewhere.
+    if (rank.signal == SIGKILL) rank.cause = Cause::platform;
     if (rank.signal)
-        rank.detail = "ended by " + signal_name(*rank.signal);
+        rank.detail = "ended by " + signal_name(*rank.signal) + ", which Stoker did not send";
     else if (container.exit_code != 0)
         rank.detail = fmt::format("exit code {}", container.exit_code);
     if (container.reason == "OOMKilled") {
@@ -44,6 +52,9 @@ void end_rank(KeptRank& rank, const ContainerView& container, const PodView& pod
     } else if (const Cause outside = cause_of(pod); outside != Cause::none && container.exit_code != 0) {
         rank.cause = outside;
         rank.detail = in_words(pod, outside);
+    } else if (stopped && container.exit_code != 0) {
+        rank.cause = Cause::cancelled;
+        rank.detail = "ended by Stoker";
     } else if (container.reason == "StartError" || container.reason == "ContainerCannotRun") {
         rank.detail = "its container cannot start: " + printable(container.message, 500);
     }

@@ -16,7 +16,8 @@ struct GangVerdict {
 // pods: all that were seen of it. with_gang: by rank, ended by what ended the others.
 GangVerdict verdict_of(const JobView& job, const std::vector<PodView>& pods, const GangStatus& status,
                        const std::vector<bool>& with_gang);
-// One rank, from its container.
-void end_rank(KeptRank& rank, const ContainerView& container, const PodView& pod, std::int64_t memory_bytes);
+// One rank, from its container. `stopped`: by us, as all of its gang.
+void end_rank(KeptRank& rank, const ContainerView& container, const PodView& pod, std::int64_t memory_bytes,
+              bool stopped);
 
 }  // namespace stoker::kubernetes

@@ -289,7 +289,8 @@ void JobWatch::judge_ranks(Gang& gang) {
         }
         if (rank.ended_as != 0 || container == nullptr || container->phase != ContainerPhase::ended) continue;
         gang.ended_with_gang[i] = pod->view.deleting && pod->view.disruption.empty();
-        end_rank(rank, *container, pod->view, gang.order.gang.ranks[i].memory_bytes);
+        end_rank(rank, *container, pod->view, gang.order.gang.ranks[i].memory_bytes,
+                 gang.ended_with_gang[i] && gang.job.called_off);
         ends.emplace_back(rank.ended_at_us, i);
     }
     std::stable_sort(ends.begin(), ends.end());

@@ -95,6 +95,28 @@ TEST(KubeJobWatch, AnEndIsToldWhenTheJobKeepsIt) {
     EXPECT_EQ(told(next).back().detail, "rank 1: exit code 3");
 }
 
+// As on every engine: KILL from outside is worth another try, and what we stopped is nobody's mistake.
+TEST(KubeJobWatch, ASignalIsBlamedOnWhoSentIt) {
+    const auto end_of = [](const JobView& job, const PodView& pod) {
+        JobWatch watch(60);
+        watch.see(begun(1));
+        watch.see(job);
+        watch.see(pod);
+        Fact found;
+        for (const Fact& fact : told(watch))
+            if (fact.kind == FactKind::rank_ended) found = fact;
+        return found;
+    };
+    EXPECT_EQ(end_of(begun(1), pod(0, ContainerPhase::ended, 137)).cause, Cause::platform);
+    EXPECT_EQ(end_of(begun(1), pod(0, ContainerPhase::ended, 139)).cause, Cause::user_error);
+    JobView called_off = begun(1);
+    called_off.called_off = true;
+    PodView stopped = pod(0, ContainerPhase::ended, 143);
+    EXPECT_EQ(end_of(called_off, stopped).cause, Cause::user_error) << "it ended before its pod was told to go";
+    stopped.deleting = true;
+    EXPECT_EQ(end_of(called_off, stopped).cause, Cause::cancelled);
+}
+
 // A pod that is evicted ends its run as evicted, with the time that it has as a notice.
 TEST(KubeJobWatch, AnEvictionIsNoFailure) {
     JobWatch watch(60);

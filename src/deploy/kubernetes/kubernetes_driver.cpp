@@ -254,8 +254,8 @@ public:
         if (!is_shared(place.folder)) shared.disk_bytes = 0;
         return LocalAnswers<Driver>::look_for(shared, place, deadline);
     }
-    Result<std::string> pin(const std::string& image, const std::string& folder, Deadline deadline) const override {
-        return Questions::pin(image, folder, deadline);
+    Result<std::string> pin(const std::string& image, const ImagePlace& place, Deadline deadline) const override {
+        return Questions::pin(image, place, deadline);
     }
     Result<WorkFiles> list_files(const std::string& folder, std::size_t most, Deadline deadline) const override {
         if (!is_shared(folder)) return not_shared(folder);

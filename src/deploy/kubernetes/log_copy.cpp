@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kFollowers = 64;
 constexpr double kSilence = 3600;
-constexpr auto kPause = std::chrono::milliseconds(300);
+constexpr std::chrono::milliseconds kPause(300), kLongestPause(5000);
 constexpr std::size_t kNanos = 9, kLongestLine = 1 << 20;
 
 // "2026-11-21T10:00:13.7Z" and "...13.736Z" sort as they follow each other only when both have as many digits.
@@ -47,6 +47,11 @@ std::optional<OperationId> operation_of_mark(std::string_view name) {
     const std::size_t site = name.find('-');
     const std::size_t end = site == std::string_view::npos ? site : name.find('-', site + 1);
     return end == std::string_view::npos ? std::nullopt : OperationId::parse(name.substr(0, end));
+}
+
+std::chrono::milliseconds LogPause::after(bool answered) {
+    next_ = answered ? kPause : std::clamp(2 * next_, kPause, kLongestPause);
+    return next_;
 }
 
 void LogLines::begin_again() {
@@ -225,6 +230,7 @@ void LogCopies::copy(const LogSource& source, bool to_its_end) {
         return true;
     };
     bool done = false;
+    LogPause pause;
     while (!state_->stopping) {
         const bool had_ended = state_->ended(source);
         std::string target = fmt::format("/api/v1/namespaces/{}/pods/{}/log?container={}&timestamps=true{}",
@@ -239,10 +245,14 @@ void LogCopies::copy(const LogSource& source, bool to_its_end) {
                 const std::string text = lines.take(piece, &whole);
                 return keep(text, whole);
             });
-        if (answer && answer->status / 100 == 2) keep(lines.take_rest(), {});
-        done = (answer && answer->status == 404) || (answer && answer->status / 100 == 2 && had_ended);
+        const bool answered = answer && answer->status / 100 == 2;
+        if (answered) keep(lines.take_rest(), {});
+        done = (answer && answer->status == 404) || (answered && had_ended);
         if (done || !to_its_end || state_->is_forgotten(source.operation)) break;
-        std::this_thread::sleep_for(kPause);
+        // Once more as soon as it has ended.
+        const auto until = std::chrono::steady_clock::now() + pause.after(answered);
+        do std::this_thread::sleep_for(kPause);
+        while (std::chrono::steady_clock::now() < until && !state_->stopping && had_ended == state_->ended(source));
     }
     const std::lock_guard guard(state_->mutex);
     state_->busy.erase(key_of(source));

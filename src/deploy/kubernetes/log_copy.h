@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +38,15 @@ private:
     std::int64_t at_last_time_ = 0;  // lines of that time that were taken
     std::int64_t seen_at_last_ = 0;  // in this answer
     std::string rest_;
+};
+
+// Between two requests for one log: a node that does not answer is asked less and less often, by all of its ranks.
+class LogPause {
+public:
+    std::chrono::milliseconds after(bool answered);
+
+private:
+    std::chrono::milliseconds next_{};
 };
 
 // Whose file in the engine's folder it is that says how far a log was copied; nothing: it is no such file.

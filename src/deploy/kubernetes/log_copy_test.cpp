@@ -21,6 +21,18 @@ TEST(KubeLogLines, ALineIsTakenOnceAcrossAnswers) {
     EXPECT_EQ(lines.take_rest(), "no end");
 }
 
+// Sixty-four ranks on a node that is gone would ask for their logs two hundred times a second.
+TEST(KubeLogPause, WhoDoesNotAnswerIsAskedLessOften) {
+    using std::chrono::milliseconds;
+    LogPause pause;
+    EXPECT_EQ(pause.after(false), milliseconds(300));
+    EXPECT_EQ(pause.after(false), milliseconds(600));
+    for (int i = 0; i < 10; ++i) (void)pause.after(false);
+    EXPECT_EQ(pause.after(false), milliseconds(5000));
+    EXPECT_EQ(pause.after(true), milliseconds(300));
+    EXPECT_EQ(pause.after(false), milliseconds(600));
+}
+
 // The next server goes on where this one stopped.
 TEST(KubeLogLines, WhereItStoppedIsKept) {
     LogLines first("", 0);

@@ -107,8 +107,8 @@ std::string measures_script(const MeasureSpec& measure, int per_pod) {
     std::string script =
         fmt::format("folder={}\n", kMeasureFolder) +
         "follow() {\n"
-        "  trap 'over=1' TERM\n"
         "  over= at=0 turn=0 rest= open= from=0\n"
+        "  trap 'over=1' TERM\n"
         "  if [ -e $folder/follows-$3 ]; then\n"
         "    if [ -r \"$2\" ]; then exec 3<\"$2\"; open=1 at=$(cat <&3 | wc -c); fi\n"
         "  else\n"

@@ -73,6 +73,8 @@ std::string rank_script(const GangSpec& gang, int per_pod) {
         "trap 'if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM $child; fi' TERM\n"
         "\"$@\" &\n"
         "child=$!\n"
+        "# \"Killed\", as a shell tells the end of its child, is no word of the program.\n"
+        "exec 2>/dev/null\n"
         "# Signals go to each process that handles them; others would die of them.\n"
         "deliver() { for each in /proc/[0-9]*; do\n"
         "  id=${each#/proc/}; caught=; [ \"$id\" != 1 ] && [ \"$id\" != \"$me\" ] || continue\n"
@@ -84,6 +86,8 @@ std::string rank_script(const GangSpec& gang, int per_pod) {
     if (looks) script += "look_here\n";
     script +=
         "while :; do\n"
+        // A shell that began with HUP ignored, as of nohup, cannot be told by it.
+        "  kill -0 $child 2>/dev/null || over=1\n"
         "  ends=$over\n";
     if (looks) script += "  look\n";
     script +=

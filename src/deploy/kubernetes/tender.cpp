@@ -16,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kChoreLimit = 5, kStateLimit = 8;
 constexpr auto kTurn = std::chrono::milliseconds(300);
 constexpr auto kSiteLimit = std::chrono::seconds(2), kStateAge = std::chrono::seconds(4);
+constexpr int kStateRest = 20;  // times as long as it took to read: of a thousand nodes it is no small question
 constexpr std::size_t kMostEnd = 200'000;  // all annotations of an object together: 256 KiB
 
 Json suspend_patch(bool suspend) {
@@ -143,7 +144,8 @@ void Tender::look(const OperationId& operation, Deadline deadline) {
 }
 
 const KubeState& Tender::state_of_cluster() {
-    if (Clock::now() < state_at_ + kStateAge) return state_;
+    if (Clock::now() < state_until_) return state_;
+    const auto asked = Clock::now();
     const Deadline deadline = after(kStateLimit);
     KubeState fresh;
     // What may not be seen is left out: the pod's own words remain.
@@ -158,7 +160,7 @@ const KubeState& Tender::state_of_cluster() {
     add(paths_.core + "/resourcequotas");
     std::erase_if(fresh.pods, [](const KubePod& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; });
     state_ = std::move(fresh);
-    state_at_ = Clock::now();
+    state_until_ = Clock::now() + std::max<Clock::duration>(kStateAge, kStateRest * (Clock::now() - asked));
     return state_;
 }
 

@@ -35,7 +35,7 @@ private:
     JobWatch& gangs_;
     LogCopies& logs_;
     KubeState state_;
-    std::chrono::steady_clock::time_point state_at_{};
+    std::chrono::steady_clock::time_point state_until_{};
     std::set<OperationId> backed_out_;
     std::atomic<bool> stopping_ = false;
     std::thread thread_;

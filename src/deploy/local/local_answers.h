@@ -22,8 +22,8 @@ public:
                     Deadline deadline) const override {
         return check_prerequisites(wanted, place, deadline);
     }
-    Result<std::string> pin(const std::string& image, const std::string& folder, Deadline deadline) const override {
-        return pin_image(image, folder, deadline);
+    Result<std::string> pin(const std::string& image, const ImagePlace& place, Deadline deadline) const override {
+        return pin_image(image, place.folder, deadline);
     }
     Result<LogPiece> read_log(const LogPlace& log, const std::string& cursor, std::size_t most,
                               Deadline) const override {

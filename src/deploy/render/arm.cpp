@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/kube_cluster.h"
 #include "deploy/render/targets.h"
@@ -411,10 +412,17 @@ Json azure_resources(const Deployment& d) {
 }
 
 std::vector<FileToWrite> arm_files(const Deployment& d) {
+    Json about = Json::object().set("description", heading(d));
+    const std::vector<ClusterStep> steps = cluster_steps(d, "GROUP");
+    Json after = Json::array();
+    for (const ClusterStep& step : steps)
+        after.push(step.command.empty() ? replace_all(step.reason, "\n", " ")
+                                        : replace_all(step.command, "\\\n    ", ""));
+    if (azure_shape(d).kind == AzureKind::cluster && !steps.empty()) about.set("afterwards", std::move(after));
     Json out = Json::object()
                    .set("$schema", "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#")
                    .set("contentVersion", "1.0.0.0")
-                   .set("metadata", Json::object().set("description", heading(d)))
+                   .set("metadata", std::move(about))
                    .set("parameters", azure_parameters(d));
     if (azure_shape(d).kind != AzureKind::cluster) {
         // A text that begins with [ would be an expression: this one begins with #.
@@ -423,7 +431,7 @@ std::vector<FileToWrite> arm_files(const Deployment& d) {
     out.set("resources", azure_resources(d));
     std::vector<FileToWrite> files{{d.name + ".json", out.dump(2) + "\n"}};
     if (azure_shape(d).kind == AzureKind::cluster)
-        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
+        for (FileToWrite& file : cluster_plugin_files(d)) files.push_back(std::move(file));
     return files;
 }
 

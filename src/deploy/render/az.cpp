@@ -242,10 +242,10 @@ std::string az_cluster(const Deployment& d, const AzureShape& s) {
         "    --min-count {} --max-count {} --node-count {}",
         s.name, s.pool, s.size, 0, s.count, d.kind == WorkloadKind::inference ? s.count : 0);
     if (s.gpu) out += " \\\n    --node-taints sku=gpu:NoSchedule";
-    // AMD's driver is its operator's to bring.
     if (s.gpu && d.nodes.gpu_vendor != "NVIDIA") out += " --gpu-driver none";
     if (s.spot) out += " \\\n    --priority Spot --eviction-policy Delete --spot-max-price -1";
     out += fmt::format("\naz aks get-credentials -g \"$group\" -n {}\n", s.name);
+    if (const std::string amd = amd_operator_hint(d); !amd.empty()) out += indented(amd + "\n", "# ");
     if (needs_device_plugin(d))
         out +=
             "# Without the device plug-in the nodes offer no nvidia.com/gpu.\nkubectl apply -f "
@@ -253,10 +253,7 @@ std::string az_cluster(const Deployment& d, const AzureShape& s) {
     if (needs_infiniband_plugin(d))
         out += why("InfiniBand in pods: without it they wait for rdma/shared_ib; helm has to be there",
                    "Azure/aks-rdma-infiniband, configs, 2025-12") +
-               "helm upgrade --install network-operator network-operator --repo https://helm.ngc.nvidia.com/nvidia \\\n"
-               "    --version 25.10.0 -n network-operator --create-namespace --wait \\\n"
-               "    --set 'node-feature-discovery.worker.tolerations[0].operator=Exists'\n"
-               "kubectl apply -f \"$here/infiniband.yaml\"\n";
+               network_operator_words() + "\nkubectl apply -f \"$here/infiniband.yaml\"\n";
     return out;
 }
 
@@ -272,7 +269,8 @@ std::vector<FileToWrite> az_files(const Deployment& d) {
                        fmt::format("./{}-az.sh clean", d.name),
                        std::string(call.size() > d.name.size() + 14 ? call.size() - d.name.size() - 4 : 2, ' '));
     out += std::string("set -eu\n\n") + "# 0. What differs from one place to another.\n" +
-           (keyed || needs_device_plugin(d) ? "here=$(cd \"$(dirname \"$0\")\" && pwd)\n" : "");
+           (keyed || needs_device_plugin(d) || needs_infiniband_plugin(d) ? "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
+                                                                          : "");
     out += fmt::format("group=${{GROUP:-{}-rg}}\nlocation=${{LOCATION:-{}}}\n", s.name, s.location);
     out += "if [ \"${1:-}\" = clean ]; then exec az group delete -n \"$group\" --yes; fi  # 6.\n";
     if (keyed || !s.guarded)
@@ -284,8 +282,7 @@ std::vector<FileToWrite> az_files(const Deployment& d) {
     std::vector<FileToWrite> files;
     if (s.kind == AzureKind::cluster) {
         out += az_cluster(d, s);
-        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
-        for (FileToWrite& file : infiniband_plugin_files(d)) files.push_back(std::move(file));
+        for (FileToWrite& file : cluster_plugin_files(d)) files.push_back(std::move(file));
     } else {
         out += az_network(s) + (s.kind == AzureKind::machine ? az_machine(s) : az_scale_set(s));
         files.push_back({"cloud-init.yaml", cloud_config(d)});

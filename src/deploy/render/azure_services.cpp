@@ -18,7 +18,7 @@ namespace {
 std::string container_of(const Deployment& d) {
     if (!d.image.empty()) return d.image;
     const std::string engine = d.serving ? engine_of(d) : "pytorch";
-    const auto image = engine_image(engine.empty() ? "pytorch" : engine, d.nodes.gpus > 0 ? d.nodes.gpu_vendor : "");
+    const auto image = engine_image(engine.empty() ? "pytorch" : engine, d);
     return image ? image->image : "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04:20251001.v1";
 }
 

@@ -43,8 +43,7 @@ std::vector<std::string> reached_names(const Deployment& d, bool cluster) {
     add("mcr.microsoft.com");
     std::string image = d.image;
     if (image.empty() && d.serving)
-        if (const auto published = engine_image(engine_of(d), d.nodes.gpus > 0 ? d.nodes.gpu_vendor : ""))
-            image = published->image;
+        if (const auto published = engine_image(engine_of(d), d)) image = published->image;
     if (!image.empty()) add(registry_of(image));
     add("weights");
     if (cluster) add("measurements");
@@ -109,7 +108,7 @@ std::string cloud_config(const Deployment& d) {
         out +=
             "# The data disk is lun 0, whatever name the kernel gives it.\n"
             "disk_setup:\n  /dev/disk/azure/scsi1/lun0: {table_type: gpt, layout: true, overwrite: false}\n"
-            "fs_setup:\n- {device: /dev/disk/azure/scsi1/lun0, partition: 1, filesystem: ext4, overwrite: false}\n"
+            "fs_setup:\n- {device: /dev/disk/azure/scsi1/lun0, partition: auto, filesystem: ext4, overwrite: false}\n"
             "mounts:\n- [/dev/disk/azure/scsi1/lun0-part1, /data, ext4, \"defaults,nofail\", \"0\", \"2\"]\n";
     out += "write_files:\n- path: /etc/profile.d/stoker.sh\n  permissions: \"0644\"\n  content: |\n";
     const std::string exports = environment_exports(d);

@@ -171,7 +171,7 @@ std::vector<FileToWrite> bicep_files(const Deployment& d) {
     out += fmt::format("//   az deployment group create -g GROUP -f {}.bicep{}{}\n", d.name,
                        keyed || !s.guarded ? " -p from=203.0.113.0/24" : "",
                        keyed ? " sshKey=\"$(cat ~/.ssh/id_ed25519.pub)\"" : "");
-    if (!keyed) out += device_plugin_hint(d, "//", "GROUP");
+    if (!keyed) out += cluster_hint(d, "//", "GROUP");
     out += fmt::format("\n@description('Region of all resources')\nparam location string = '{}'\n\n", s.location);
     if (keyed || !s.guarded) out += "@description('CIDR of the addresses that may reach it')\nparam from string\n";
     if (keyed) out += "\n@description('Your public SSH key')\nparam sshKey string\n";
@@ -185,7 +185,7 @@ std::vector<FileToWrite> bicep_files(const Deployment& d) {
     if (keyed)
         files.push_back({"cloud-init.yaml", cloud_config(d)});
     else
-        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
+        for (FileToWrite& file : cluster_plugin_files(d)) files.push_back(std::move(file));
     return files;
 }
 

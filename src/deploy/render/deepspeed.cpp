@@ -16,11 +16,7 @@ Json enabled(bool on = true) {
 Json zero_json(const ParallelLayout& layout) {
     Json zero = Json::object().set("stage", static_cast<int>(layout.zero));
     if (layout.zero >= 1) zero.set("overlap_comm", true).set("contiguous_gradients", true);
-    if (layout.zero == 3) {
-        if (layout.shard_group > 0 && layout.shard_group < layout.data * layout.context)
-            zero.set("mics_shard_size", layout.shard_group);
-        zero.set("stage3_gather_16bit_weights_on_model_save", true);
-    }
+    if (layout.zero == 3) zero.set("stage3_gather_16bit_weights_on_model_save", true);
     if (layout.offload && layout.zero >= 1)
         zero.set("offload_optimizer", Json::object().set("device", "cpu").set("pin_memory", true));
     return zero;
@@ -69,11 +65,7 @@ std::string deepspeed_script(const Deployment& d) {
                "env | grep -E '^(CUDA_DEVICE_ORDER|STOKER_[A-Z_]+)=' > \"$DS_ENV_FILE\"\n\n";
     if (layout.zero == 3)
         out += why("the weights are divided: one file of 16-bit weights is gathered when the model is saved",
-                   "DeepSpeed 0.18.9, runtime/zero/config.py");
-    if (layout.shard_group > 0 && layout.zero == 3)
-        out += why(fmt::format("mics_shard_size: weights are divided over {} ranks and kept once in each such group",
-                               layout.shard_group),
-                   "DeepSpeed 0.18.9, runtime/zero/config.py");
+                   "DeepSpeed 0.19.8, runtime/zero/config.py");
     if (layout.pipeline > 1)
         out += fmt::format("# {} stages are the program's: PipelineModule(num_stages=...) takes STOKER_PIPELINE.\n",
                            layout.pipeline);
@@ -109,6 +101,11 @@ std::string deepspeed_refusal(const Deployment& d) {
             "the layout is {}, and DeepSpeed's tensor parallelism goes with ZeRO-1 and 2 and without "
             "pipeline stages (recalled); megatron says it",
             describe(layout));
+    if (layout.zero == 3 && layout.shard_ranks() < layout.data * layout.context)
+        return fmt::format(
+            "the layout divides states within groups of {} ranks, which DeepSpeed no longer does (MiCS, gone in 0.19): "
+            "framework: deepspeed and no shard_group in the file plan without; torchrun and accelerate say it",
+            layout.shard_group);
     if (layout.offload && layout.zero == 0)
         return "optimizer states are offloaded, and DeepSpeed offloads with ZeRO only";
     return "";

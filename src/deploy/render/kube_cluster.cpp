@@ -78,6 +78,12 @@ bool needs_device_plugin(const Deployment& d) {
     return d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA" && d.nodes.cloud != "gcp";
 }
 
+bool needs_infiniband_plugin(const Deployment& d) {
+    return pod_takes_infiniband(d) && d.nodes.cloud == "azure";
+}
+
+namespace {
+
 std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
     if (!needs_device_plugin(d)) return {};
     std::string azure_taints;
@@ -101,20 +107,6 @@ std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
              "        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}\n"
              "        volumeMounts:\n        - {name: device-plugin, mountPath: /var/lib/kubelet/device-plugins}\n"
              "      volumes:\n      - {name: device-plugin, hostPath: {path: /var/lib/kubelet/device-plugins}}\n"}};
-}
-
-std::string device_plugin_hint(const Deployment& d, std::string_view comment, std::string_view group) {
-    if (!needs_device_plugin(d)) return "";
-    return fmt::format(
-        "{0} When the cluster is there (without the plug-in its nodes offer no nvidia.com/gpu):\n"
-        "{0}   {1} && kubectl apply -f device-plugin.yaml\n",
-        comment,
-        d.nodes.cloud == "aws" ? "aws eks update-kubeconfig --name " + dns_label(d.name, 40)
-                               : fmt::format("az aks get-credentials -g {} -n {}", group, dns_label(d.name, 40)));
-}
-
-bool needs_infiniband_plugin(const Deployment& d) {
-    return pod_takes_infiniband(d) && d.nodes.cloud == "azure";
 }
 
 std::vector<FileToWrite> infiniband_plugin_files(const Deployment& d) {
@@ -143,6 +135,57 @@ std::vector<FileToWrite> infiniband_plugin_files(const Deployment& d) {
              parts(*plugin) +
              "    config: |\n      {\"configList\": [{\"resourceName\": \"shared_ib\", \"rdmaHcaMax\": 63,\n"
              "        \"selectors\": {\"vendors\": [\"15b3\"], \"linkTypes\": [\"infiniband\"]}}]}\n"}};
+}
+
+}  // namespace
+
+std::vector<FileToWrite> cluster_plugin_files(const Deployment& d) {
+    std::vector<FileToWrite> files = device_plugin_files(d);
+    for (FileToWrite& file : infiniband_plugin_files(d)) files.push_back(std::move(file));
+    return files;
+}
+
+std::string network_operator_words() {
+    return "helm upgrade --install network-operator network-operator --repo https://helm.ngc.nvidia.com/nvidia \\\n"
+           "    --version 25.10.0 -n network-operator --create-namespace --wait \\\n"
+           "    --set 'node-feature-discovery.worker.tolerations[0].operator=Exists'";
+}
+
+std::string amd_operator_hint(const Deployment& d) {
+    if (d.nodes.gpus <= 0 || d.nodes.gpu_vendor != "AMD") return "";
+    return "Until AMD's GPU operator is in it, with cert-manager and a DeviceConfig that tolerates sku=gpu, its nodes\n"
+           "offer no amd.com/gpu and the pods stay Pending: https://instinct.docs.amd.com/projects/gpu-operator";
+}
+
+std::vector<ClusterStep> cluster_steps(const Deployment& d, std::string_view group) {
+    const std::string amd = amd_operator_hint(d);
+    if (amd.empty() && !needs_device_plugin(d) && !needs_infiniband_plugin(d)) return {};
+    const std::string name = dns_label(d.name, 40);
+    std::vector<ClusterStep> steps{{"", d.nodes.cloud == "aws"
+                                            ? "aws eks update-kubeconfig --name " + name
+                                            : fmt::format("az aks get-credentials -g {} -n {}", group, name)}};
+    if (needs_device_plugin(d))
+        steps.push_back(
+            {"Without the plug-in its nodes offer no nvidia.com/gpu", "kubectl apply -f device-plugin.yaml"});
+    if (!amd.empty()) steps.push_back({amd, ""});
+    if (needs_infiniband_plugin(d)) {
+        steps.push_back({"Without NVIDIA's network operator they offer no rdma/shared_ib, and pods wait for it",
+                         network_operator_words()});
+        steps.push_back({"", "kubectl apply -f infiniband.yaml"});
+    }
+    return steps;
+}
+
+std::string cluster_hint(const Deployment& d, std::string_view comment, std::string_view group) {
+    const std::vector<ClusterStep> steps = cluster_steps(d, group);
+    if (steps.empty()) return "";
+    std::string out = fmt::format("{} When the cluster is there:\n", comment);
+    for (const ClusterStep& step : steps) {
+        if (!step.reason.empty())
+            out += indented(step.reason + (step.command.empty() ? "\n" : ":\n"), fmt::format("{} ", comment));
+        if (!step.command.empty()) out += indented(step.command + "\n", fmt::format("{}   ", comment));
+    }
+    return out;
 }
 
 std::string azure_monitoring(const Deployment& d) {

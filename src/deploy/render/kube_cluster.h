@@ -17,15 +17,23 @@ std::string priority_patches(const Deployment& deployment, const std::string& na
 // device-plugin.yaml: NVIDIA's plug-in, with the toleration of the taint that our pools have. Nothing where the cluster
 // brings it (GKE does), or the GPUs are not NVIDIA's.
 bool needs_device_plugin(const Deployment& deployment);
-std::vector<FileToWrite> device_plugin_files(const Deployment& deployment);
-// What is said of it at the head of a template that makes a cluster; nothing where there is none. `group`: Azure's.
-std::string device_plugin_hint(const Deployment& deployment, std::string_view comment, std::string_view group);
-// DCGM exporter, the monitors of Azure's Managed Prometheus for it and for a service, and its settings.
-std::string azure_monitoring(const Deployment& deployment);
-
 // infiniband.yaml: what offers the InfiniBand ports of a node to pods, as rdma/shared_ib; nothing where none is used.
 bool needs_infiniband_plugin(const Deployment& deployment);
-std::vector<FileToWrite> infiniband_plugin_files(const Deployment& deployment);
+// Both.
+std::vector<FileToWrite> cluster_plugin_files(const Deployment& deployment);
+// Puts NVIDIA's network operator into a cluster, which then reads infiniband.yaml.
+std::string network_operator_words();
+// What a new cluster wants before the work, as a template cannot say it. `group`: Azure's resource group.
+struct ClusterStep {
+    std::string reason, command;
+};
+std::vector<ClusterStep> cluster_steps(const Deployment& deployment, std::string_view group);
+// Of AMD's devices, which no file here offers: what does. Empty for others.
+std::string amd_operator_hint(const Deployment& deployment);
+// They as comments at the head of a template.
+std::string cluster_hint(const Deployment& deployment, std::string_view comment, std::string_view group);
+// DCGM exporter, the monitors of Azure's Managed Prometheus for it and for a service, and its settings.
+std::string azure_monitoring(const Deployment& deployment);
 
 // Weights in a Blob container, read through BlobFuse2 with its cache on the node's own disk: StorageClass and claim,
 // and the patches that put the claim in the place of the pods' empty folder, and the service behind a load balancer.

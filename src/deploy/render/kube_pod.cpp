@@ -142,7 +142,7 @@ std::string pod_spec(const Deployment& d, const PodToWrite& pod) {
     std::string container = fmt::format("name: {}\n", pod.server ? "server" : "work");
     if (!d.image.empty()) {
         container += fmt::format("image: {}\n", yaml_word(d.image));
-    } else if (const auto image = engine_image(pod.image_of, d.nodes.gpus > 0 ? d.nodes.gpu_vendor : "")) {
+    } else if (const auto image = engine_image(pod.image_of, d)) {
         container += why("the file names no image: this is the published one", image->source);
         container += fmt::format("image: {}\n", yaml_word(image->image));
     }

@@ -182,7 +182,7 @@ std::vector<FileToWrite> megatron_files(const Deployment& d) {
         out += fmt::format("# The plan counts on {}; framework: megatron in the file plans for Megatron-LM.\n",
                            d.framework);
     out += started_by_hand(d, "MEGATRON=/path/to/Megatron-LM ", "--data-path ... --tokenizer-type ... --lr ...",
-                           "converted to Megatron's checkpoints");
+                           "converted to checkpoints of Megatron-LM");
     out += preamble(d);
     if (d.training->layout.zero < 2 && (d.training->layout.tensor > 1 || d.training->layout.context > 1))
         out += why("tensor and context parallelism overlap with computation only in this order of launches",

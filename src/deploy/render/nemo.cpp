@@ -15,7 +15,10 @@ std::string nemo_program(const Deployment& d, const Recipe& recipe) {
     const TrainingWork& work = *d.training;
     const ParallelLayout& layout = work.layout;
     std::string out = head_comment(d);
-    out += fmt::format("# Names of NeMo 2 ({}, {}).\n", recipe.source, recipe.as_of);
+    out += fmt::format(
+        "# Names of NeMo 2 ({}, {}). It needs \"nemo_toolkit[llm]<3\": 3.0\n"
+        "# of August 2026 keeps speech only, and Megatron Bridge has the recipes of language models.\n",
+        recipe.source, recipe.as_of);
     const bool tunes = d.kind == WorkloadKind::fine_tuning || work.method != Method::full;
     out += "import os\n\nfrom nemo.collections import llm\n\n";
     out += fmt::format(

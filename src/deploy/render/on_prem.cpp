@@ -179,7 +179,7 @@ std::vector<FileToWrite> on_prem_files(const Deployment& d) {
                          daemons)}};
     if (wants_k3s(d)) {
         files.push_back({"k3s-setup.sh", k3s_script(d), 0755});
-        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
+        for (FileToWrite& file : cluster_plugin_files(d)) files.push_back(std::move(file));
         if (kubernetes_refusal(d).empty())
             for (FileToWrite& file : kubernetes_files(d)) files.push_back(std::move(file));
         return files;

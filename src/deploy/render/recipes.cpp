@@ -73,6 +73,20 @@ std::optional<EngineImage> engine_image(std::string_view engine, std::string_vie
     return out;
 }
 
+std::optional<EngineImage> engine_image(std::string_view engine, const Deployment& deployment) {
+    auto out = engine_image(engine, deployment.nodes.gpus > 0 ? deployment.nodes.gpu_vendor : "");
+    if (!out || deployment.framework_version.empty()) return out;
+    const std::size_t colon = out->image.rfind(':');
+    const std::string_view tag = std::string_view(out->image).substr(colon + 1);
+    if (tag.find_first_not_of("v0123456789.") != std::string_view::npos) return std::nullopt;
+    std::string release = deployment.framework_version;
+    if (release.starts_with('v')) release.erase(0, 1);
+    if (std::count(release.begin(), release.end(), '.') == 1) release += ".0";
+    out->image = fmt::format("{}:{}{}", out->image.substr(0, colon), tag.starts_with('v') ? "v" : "", release);
+    out->source = fmt::format("framework_version {} of the file", deployment.framework_version);
+    return out;
+}
+
 std::string resource_of_vendor(std::string_view vendor) {
     std::string out;
     for_rows("render/devices.tsv", {"vendor", "resource"}, [&](const std::vector<std::string>& row) {

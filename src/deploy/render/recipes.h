@@ -32,6 +32,9 @@ struct EngineImage {
 };
 // The image in which an engine is published for GPUs of this vendor ("NVIDIA", "AMD", "" for CPUs).
 std::optional<EngineImage> engine_image(std::string_view engine, std::string_view vendor);
+// The same for the GPUs and the release of a deployment. Nothing where its release is of an image whose tags say more
+// than the release.
+std::optional<EngineImage> engine_image(std::string_view engine, const Deployment& deployment);
 // What Kubernetes calls the devices of a vendor: "nvidia.com/gpu"; empty: no plug-in is known.
 std::string resource_of_vendor(std::string_view vendor);
 // The image of a VM on Azure for GPUs of this vendor, or for none.

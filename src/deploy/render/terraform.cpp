@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
+#include "catalog/model_count.h"
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/kube_cluster.h"
 #include "deploy/render/recipes.h"
@@ -48,6 +50,14 @@ std::string aligned(const std::string& text) {
     }
     return join(lines, "\n") + "\n";
 }
+
+// What the disk of a node's system holds: image or environment, unpacked, and the model's weights as they are fetched.
+int system_disk_gib(const Deployment& d) {
+    const double gib = 100 + 2 * parameters_of(d.model) / static_cast<double>(1LL << 30);
+    return static_cast<int>(std::ceil(gib / 50)) * 50;
+}
+
+constexpr const char* kSystemDisk = "Images and weights lie here, and the default does not hold them.";
 
 bool wants_cluster(const Deployment& d) {
     return d.orchestrator == Orchestrator::kubernetes;
@@ -95,6 +105,7 @@ std::string aws_cluster(const Deployment& d) {
         out += fmt::format("  # The image with the vendor's driver.\n  ami_type = \"{}\"\n",
                            d.nodes.gpu_vendor == "AWS" ? "AL2023_x86_64_NEURON" : "AL2023_x86_64_NVIDIA");
     if (d.nodes.spot()) out += "  capacity_type   = \"SPOT\"\n";
+    out += fmt::format("  # {}\n  disk_size = {}\n", kSystemDisk, system_disk_gib(d));
     out += fmt::format(
         "\n  # From none to what the plan counts on; an autoscaler, or you, sets how many are there.\n"
         "  scaling_config {{\n    desired_size = {}\n    min_size     = 0\n    max_size     = {}\n  }}\n",
@@ -132,7 +143,9 @@ std::string gcp_cluster(const Deployment& d) {
         "  # Idle GPU nodes go, down to none.\n  autoscaling {{\n    min_node_count = 0\n    max_node_count = {3}\n  "
         "}}\n\n",
         name, d.nodes.gpus > 0 ? "gpu" : "work", d.kind == WorkloadKind::inference ? d.nodes.count : 0, d.nodes.count);
-    out += fmt::format("  node_config {{\n    machine_type = \"{}\"\n", d.nodes.machine);
+    out += fmt::format(
+        "  node_config {{\n    machine_type = \"{}\"\n    # {}\n    disk_type    = \"pd-ssd\"\n    disk_size_gb = {}\n",
+        d.nodes.machine, kSystemDisk, system_disk_gib(d));
     if (d.nodes.spot()) out += "    spot = true\n";
     if (d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA") {
         if (const std::string type = gke_accelerator(d.nodes.machine); !type.empty())
@@ -191,6 +204,8 @@ std::string aws_terraform(const Deployment& d) {
     if (gang) out += "  placement_group = aws_placement_group.work.name\n";
     out += "  subnet_id     = var.subnet\n  vpc_security_group_ids = [aws_security_group.work.id]\n";
     if (d.nodes.spot()) out += "\n  instance_market_options {\n    market_type = \"spot\"\n  }\n";
+    out += fmt::format("\n  # {}\n  root_block_device {{\n    volume_type = \"gp3\"\n    volume_size = {}\n  }}\n",
+                       kSystemDisk, system_disk_gib(d));
     out +=
         "\n  # Tokens only: what runs on the node does not read the role's keys by a plain request.\n  "
         "metadata_options {\n    http_tokens = \"required\"\n  }\n";
@@ -237,8 +252,9 @@ std::string gcp_terraform(const Deployment& d) {
         d.nodes.count, name, d.nodes.machine, name);
     if (gang) out += "  resource_policies = [google_compute_resource_policy.work.id]\n";
     out +=
-        "\n  boot_disk {\n    initialize_params {\n      image = var.image\n      size  = 200\n    }\n  }\n\n  "
-        "network_interface {\n"
+        "\n  boot_disk {\n    initialize_params {\n      image = var.image\n      size  = " +
+        std::to_string(system_disk_gib(d)) +
+        "\n    }\n  }\n\n  network_interface {\n"
         "    network = google_compute_network.work.name\n\n    access_config {}\n  }\n\n"
         "  metadata = {\n    ssh-keys  = \"ubuntu:${var.ssh_key}\"\n    user-data = "
         "file(\"${path.module}/cloud-init.yaml\")\n  }\n\n"
@@ -280,13 +296,13 @@ std::vector<FileToWrite> terraform_files(const Deployment& d) {
     std::string out = head_comment(d);
     out += fmt::format("#   terraform init && terraform apply -var from=203.0.113.0/24{}\n",
                        cluster ? "" : " -var ssh_key=\"$(cat ~/.ssh/id_ed25519.pub)\"");
-    if (cluster) out += device_plugin_hint(d, "#", dns_label(d.name, 40) + "-rg");
+    if (cluster) out += cluster_hint(d, "#", dns_label(d.name, 40) + "-rg");
     out += d.nodes.cloud == "azure" ? azure_terraform(d) : d.nodes.cloud == "aws" ? aws_terraform(d) : gcp_terraform(d);
     std::vector<FileToWrite> files{{"main.tf", aligned(out)}};
     if (!cluster)
         files.push_back({"cloud-init.yaml", cloud_config(d)});
     else
-        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
+        for (FileToWrite& file : cluster_plugin_files(d)) files.push_back(std::move(file));
     return files;
 }
 

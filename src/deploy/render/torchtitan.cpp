@@ -36,6 +36,7 @@ std::string torchtitan_arguments(const Deployment& d) {
     if (layout.zero >= 2) set("parallelism.fsdp_reshard_after_forward", layout.zero == 3 ? "always" : "never");
     say("training.layout.tensor");
     number("parallelism.tensor_parallel_degree", layout.tensor);
+    if (layout.tensor > 1 && !layout.sequence_parallel) out += "    --parallelism.no-enable_sequence_parallel\n";
     say("training.layout.pipeline");
     number("parallelism.pipeline_parallel_degree", layout.pipeline);
     if (layout.pipeline > 1) {
@@ -52,6 +53,10 @@ std::string torchtitan_arguments(const Deployment& d) {
     number("training.seq_len", work.sequence);
     if (work.steps > 0) number("training.steps", std::ceil(work.steps));
     if (layout.offload) out += "    --training.enable_cpu_offload\n";
+    if (layout.pipeline > 1 || layout.expert > 1)
+        out +=
+            "    # its graphs take neither stages nor experts on several ranks (torchtitan 0.3.0, trainer.py)\n"
+            "    --training.disable_cuda_graphs\n";
     if (work.compiled) out += "    --compile.enable\n";
     if (!d.checkpoint.folder.empty()) {
         out += "    --checkpoint.enable\n";

@@ -19,7 +19,9 @@ std::string in_words(Cause cause, const std::string& state) {
         case Cause::preempted: return "it made room for another job (" + state + ")";
         case Cause::timeout: return "its time limit was over (" + state + ")";
         case Cause::oom: return "it needed more memory than its job has (" + state + ")";
-        case Cause::cancelled: return "somebody cancelled its job in Slurm (" + state + ")";
+        case Cause::cancelled:
+            return "its job was cancelled in Slurm, by somebody or by a controller that had forgotten it (" + state +
+                   ")";
         default: return "Slurm says " + state;
     }
 }

@@ -26,6 +26,12 @@ bool is_one_of(const std::string_view (&list)[n], std::string_view word) {
     return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
+// What runs without a time limit Slurm takes to end in a year: that is no expectation.
+std::int64_t expected_start(std::int64_t submitted_s, std::int64_t starts_s) {
+    constexpr std::int64_t kNobodyExpects = 300LL * 86400;
+    return starts_s - submitted_s > kNobodyExpects ? 0 : starts_s;
+}
+
 }  // namespace
 
 JobPhase phase_of(std::string_view state) {
@@ -61,7 +67,7 @@ std::vector<Job> read_queue(std::string_view text) {
                         .reason = join({parts.begin() + 7, parts.end()}, "|"),
                         .nodes = std::string(parts[5]),
                         .submitted_s = whole(parts[3]),
-                        .starts_s = whole(parts[4]),
+                        .starts_s = expected_start(whole(parts[3]), whole(parts[4])),
                         .priority = whole(parts[6])});
     }
     return jobs;

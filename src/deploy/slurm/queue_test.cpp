@@ -26,6 +26,8 @@ TEST(SlurmQueue, TakesOnlyJobsThatCarryOurMark) {
     EXPECT_EQ(jobs[0].priority, 4294901747);
     EXPECT_EQ(jobs[1].phase, JobPhase::over);
     EXPECT_EQ(jobs[1].starts_s, 0);
+    const auto behind_no_limit = read_queue("16|stoker-k3x7q-2224k2|PENDING|1790000000|1821536000||5|Resources\n");
+    EXPECT_EQ(behind_no_limit.at(0).starts_s, 0) << "a year is what Slurm says where a job has no time limit";
     EXPECT_EQ(jobs[1].reason, "odd|words");
 }
 

@@ -203,8 +203,8 @@ public:
         shared.driver.clear();
         return LocalAnswers<Driver>::look_for(shared, place, deadline);
     }
-    Result<std::string> pin(const std::string& image, const std::string& folder, Deadline deadline) const override {
-        return Questions::pin(image, folder, deadline);
+    Result<std::string> pin(const std::string& image, const ImagePlace& place, Deadline deadline) const override {
+        return Questions::pin(image, place, deadline);
     }
 
     // Each rank is looked at by its host, on its node.

@@ -153,7 +153,8 @@ Result<DiskSpeed> measure_disk_here(const DiskTest& test) {
     }
     speed.small_files_per_s = speed.small_files / std::max(1e-9, monotonic_seconds() - start);
 
-    if (type == kTmpfs || type == kRamfs)
+    speed.in_memory = type == kTmpfs || type == kRamfs;
+    if (speed.in_memory)
         speed.note = speed.file_system + " is memory, not a disk";
     else if (!speed.direct)
         speed.note = speed.file_system + " does not take O_DIRECT: the page cache may have answered reads";

@@ -25,6 +25,7 @@ struct DiskSpeed {
     std::int64_t written = 0, read = 0;
     int small_files = 0;
     bool direct = false;      // O_DIRECT: past the page cache
+    bool in_memory = false;   // tmpfs, ramfs: the figures are the memory's, and its processor's
     std::string note;         // what the figures are not: "tmpfs is memory", "the page cache may have answered"
     std::string file_system;  // "ext4"; hexadecimal where it has no name here
 };

@@ -50,6 +50,7 @@ TEST_F(DiskSpeedTest, TmpfsIsSaidToBeMemory) {
         measure_disk({.folder = "/dev/shm", .bytes = 2 << 20, .seconds = 1, .small_files = 10}, in_a_minute());
     ASSERT_TRUE(speed.ok()) << speed.error().text();
     EXPECT_EQ(speed->file_system, "tmpfs");
+    EXPECT_TRUE(speed->in_memory);
     EXPECT_NE(speed->note.find("memory"), std::string::npos);
 }
 

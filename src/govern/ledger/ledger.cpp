@@ -1,21 +1,17 @@
 #include "govern/ledger/ledger.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "govern/ledger/segment_folder.h"
 #include "io/process.h"
 #include "io/worker.h"
 
@@ -25,39 +21,6 @@ namespace {
 constexpr std::uint64_t kLeastSegment = 64u << 10;
 constexpr std::size_t kLargestMarks = 100'000;
 constexpr std::size_t kMostGathered = 256u << 10;  // bytes of one segment that nobody has asked for
-
-Error disk(const std::string& doing, const std::string& path) {
-    return Error(ErrorKind::unavailable, fmt::format("cannot {} {}: {}", doing, path, std::strerror(errno)));
-}
-
-Status write_at(int fd, std::string_view text, std::uint64_t at, const std::string& path) {
-    while (!text.empty()) {
-        const ssize_t size = ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(at));
-        if (size < 0 && errno == EINTR) continue;
-        if (size <= 0) return disk("write", path);
-        text.remove_prefix(static_cast<std::size_t>(size));
-        at += static_cast<std::uint64_t>(size);
-    }
-    return done();
-}
-
-Status sync_folder(const std::string& folder) {
-    const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd || ::fsync(fd.get()) != 0) return disk("sync", folder);
-    return done();
-}
-
-// A file of zeros: what is overwritten later costs no change of the file's metadata.
-Result<UniqueFd> zeros(const std::string& path, std::uint64_t bytes) {
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!fd) return disk("make", path);
-    const std::string block(std::min<std::uint64_t>(bytes, 1u << 20), '\0');
-    for (std::uint64_t at = 0; at < bytes; at += block.size())
-        TRY_VOID(write_at(
-            fd.get(), std::string_view(block).substr(0, std::min<std::uint64_t>(block.size(), bytes - at)), at, path));
-    if (::fsync(fd.get()) != 0) return disk("sync", path);
-    return fd;
-}
 
 }  // namespace
 
@@ -71,7 +34,6 @@ struct Ledger::State {
 
     LedgerOptions options;
     Recovery recovery;
-    UniqueFd lock;
     std::function<void()> listener;
 
     mutable std::mutex mutex;  // guards all up to the blank line
@@ -87,12 +49,7 @@ struct Ledger::State {
 
     std::atomic<std::uint64_t> durable{0};
     std::atomic<bool> failed{false};
-    UniqueFd file;  // of the commit thread
-    std::uint64_t file_first_lsn = 0;
-    std::thread thread, preparer;
-
-    std::string path(std::uint64_t first_lsn) const { return options.folder + "/" + segment_name(first_lsn); }
-    std::string spare_path() const { return options.folder + "/spare.tmp"; }
+    std::thread thread;
 
     // With the mutex held, as are the next three.
     void put(LedgerType type, std::string_view payload) {
@@ -140,39 +97,12 @@ struct Ledger::State {
         wake.notify_one();
     }
 
-    Status open_segment(const SegmentHeader& header) {
-        if (preparer.joinable()) preparer.join();
-        if (file && options.sync && ::fdatasync(file.get()) != 0) return disk("sync", path(file_first_lsn));
-        const std::string spare = spare_path();
-        std::error_code unknown;
-        UniqueFd next;
-        if (std::filesystem::file_size(spare, unknown) == header.bytes && !unknown)
-            next.reset(::open(spare.c_str(), O_RDWR | O_CLOEXEC));
-        if (!next) {
-            TRY(next, zeros(spare, header.bytes));
-        }
-        // The header is on disk before the name says that this is a segment.
-        TRY_VOID(write_at(next.get(), payload_of(header), 0, spare));
-        if (::fdatasync(next.get()) != 0) return disk("sync", spare);
-        if (::rename(spare.c_str(), path(header.first_lsn).c_str()) != 0) return disk("rename", spare);
-        TRY_VOID(sync_folder(options.folder));
-        file = std::move(next);
-        file_first_lsn = header.first_lsn;
-        // The next one, ahead of its time; that it could not be made is told when it is needed.
-        preparer = masked_thread("ledger-next", [spare, bytes = std::max(options.segment_bytes, kLeastSegment)] {
-            const auto made = zeros(spare, bytes);
-            if (!made) ::unlink(spare.c_str());
-        });
-        return done();
-    }
-
     Status commit(const std::deque<Piece>& pieces) {
-        for (const Piece& piece : pieces) {
-            if (!file || file_first_lsn != piece.segment.first_lsn) TRY_VOID(open_segment(piece.segment));
-            TRY_VOID(write_at(file.get(), piece.bytes, piece.at, path(file_first_lsn)));
-        }
-        if (options.sync && ::fdatasync(file.get()) != 0) return disk("sync", path(file_first_lsn));
-        return done();
+        std::vector<SegmentPiece> texts;
+        texts.reserve(pieces.size());
+        for (const Piece& piece : pieces)
+            texts.push_back({piece.segment.first_lsn, piece.at, piece.segment.bytes, piece.bytes});
+        return options.home->write(texts);
     }
 
     void run() {
@@ -216,38 +146,25 @@ Ledger::~Ledger() {
     }
     state_->wake.notify_all();
     if (state_->thread.joinable()) state_->thread.join();
-    if (state_->preparer.joinable()) state_->preparer.join();
-    if (state_->lock) ::unlink(state_->spare_path().c_str());
 }
 
 Result<std::unique_ptr<Ledger>> Ledger::open(LedgerOptions options) {
     auto state = std::make_unique<State>();
-    std::error_code failed;
-    std::filesystem::create_directories(options.folder, failed);
-    if (failed)
-        return Error(ErrorKind::unavailable,
-                     fmt::format("cannot make the folder of the ledger {}: {}", options.folder, failed.message()));
-    const std::string lock = options.folder + "/lock";
-    state->lock.reset(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!state->lock) return disk("open", lock);
-    if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0) {
-        state->lock.reset();
-        return Error(ErrorKind::conflict, fmt::format("another process writes the ledger {}", options.folder), {},
-                     "give each gateway a folder of its own");
-    }
+    if (!options.home)
+        options.home = segment_folder({.folder = options.folder,
+                                       .usual_room = std::max(options.segment_bytes, kLeastSegment),
+                                       .sync = options.sync});
+    TRY_VOID(options.home->claim());
     TRY(LedgerScan scan,
-        scan_ledger(options.folder, {.since_unix_ns = std::max<std::int64_t>(1, options.account_from_unix_us) * 1000,
-                                     .account_from_unix_us = options.account_from_unix_us}));
+        scan_ledger(*options.home, {.since_unix_ns = std::max<std::int64_t>(1, options.account_from_unix_us) * 1000,
+                                    .account_from_unix_us = options.account_from_unix_us}));
     if (!scan.empty && scan.last.gateway != options.gateway)
-        return Error(ErrorKind::conflict, fmt::format("the ledger {} belongs to another gateway", options.folder), {},
-                     "give each gateway a folder of its own, or the name that it had");
-    if (!scan.empty) {
-        // Behind the end may stand a part of a commit that nobody was told of.
-        if (::truncate(scan.last_path.c_str(), static_cast<off_t>(scan.last_end)) != 0)
-            return disk("cut", scan.last_path);
-        const UniqueFd file(::open(scan.last_path.c_str(), O_RDWR | O_CLOEXEC));
-        if (!file || ::fsync(file.get()) != 0) return disk("sync", scan.last_path);
-    }
+        return Error(
+            ErrorKind::conflict,
+            fmt::format("the ledger of {} belongs to another gateway", options.home->place(scan.last.first_lsn)), {},
+            "give each gateway a folder of its own, or the name that it had");
+    // Behind the end may stand a part of a commit that nobody was told of.
+    if (!scan.empty) TRY_VOID(options.home->cut(scan.last.first_lsn, scan.last_end));
     state->options = std::move(options);
     state->recovery = {
         .recovered = scan.open.size(), .torn_records = scan.torn_records, .accounts = std::move(scan.accounts)};

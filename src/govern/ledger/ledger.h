@@ -20,11 +20,13 @@
 #include "base/result.h"
 #include "govern/ledger/ledger_record.h"
 #include "govern/ledger/ledger_scan.h"
+#include "io/segment_home.h"
 
 namespace stoker {
 
 struct LedgerOptions {
     std::string folder;                       // is made
+    std::shared_ptr<SegmentHome> home;        // in place of the folder
     std::array<std::uint8_t, 16> gateway{};   // whose it is
     std::uint64_t segment_bytes = 16u << 20;  // pre-written with zeros
     std::vector<NameRecord> names;            // written at the begin of each segment
@@ -43,7 +45,7 @@ public:
         std::uint64_t records = 0, commits = 0, bytes = 0, open = 0, commit_us = 0;
     };
 
-    // conflict: the ledger is damaged (ledger_scan.h), or another process writes it. unavailable: the disk.
+    // conflict: the ledger is damaged (ledger_scan.h), or another process writes it. unavailable: its home.
     static Result<std::unique_ptr<Ledger>> open(LedgerOptions options);
     ~Ledger();  // what was taken is written
     Ledger(const Ledger&) = delete;

@@ -3,50 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <optional>
 
 #include "base/text.h"
-#include "io/files.h"
+#include "govern/ledger/segment_folder.h"
 
 namespace stoker {
 namespace {
-
-constexpr std::size_t kLargestSegment = 1u << 30;
-constexpr std::string_view kBegin = "seg-", kEnd = ".led";
-
-struct SegmentFile {
-    std::string path;
-    std::uint64_t first_lsn = 0;
-};
 
 Error damaged(const std::string& path, std::size_t at, std::string what, std::string remedy = {}) {
     if (remedy.empty())
         remedy = "nothing was changed; put the file back from a copy, or move the folder away and begin a new ledger";
     return Error(ErrorKind::conflict, fmt::format("{}, byte {}: {}", path, at, what), {}, std::move(remedy));
-}
-
-Result<std::vector<SegmentFile>> segments_of(const std::string& folder) {
-    std::vector<SegmentFile> files;
-    std::error_code failed;
-    for (auto entry = std::filesystem::directory_iterator(folder, failed);
-         !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-        const std::string name = entry->path().filename().string();
-        if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
-        const std::string_view digits =
-            std::string_view(name).substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
-        std::uint64_t lsn = 0;
-        const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), lsn);
-        if (code != std::errc() || end != digits.data() + digits.size() || segment_name(lsn) != name)
-            return damaged(entry->path().string(), 0, "its name is not that of a segment");
-        files.push_back({entry->path().string(), lsn});
-    }
-    if (failed)
-        return Error(ErrorKind::not_found, fmt::format("cannot read the ledger {}: {}", folder, failed.message()), {},
-                     "name the folder that stoker serve writes");
-    std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.first_lsn < b.first_lsn; });
-    return files;
 }
 
 // A record behind the end that was written when the one that is missing there was already durable.
@@ -83,7 +51,6 @@ public:
         if (scan_.empty) scan_.next_lsn = first_ = header->first_lsn;
         scan_.empty = false;
         scan_.last = *header;
-        scan_.last_path = path;
         ++scan_.segments;
         scan_.bytes += text.size();
         const std::uint32_t seed = record_seed(*header);
@@ -195,28 +162,28 @@ bool stands_alone(std::string_view text) {
 
 }  // namespace
 
-std::string segment_name(std::uint64_t first_lsn) {
-    return fmt::format("{}{:020}{}", kBegin, first_lsn, kEnd);
-}
-
-Result<LedgerScan> scan_ledger(const std::string& folder, const ScanOptions& options) {
-    TRY(const std::vector<SegmentFile> files, segments_of(folder));
+Result<LedgerScan> scan_ledger(SegmentHome& home, const ScanOptions& options) {
+    TRY(const std::vector<std::uint64_t> numbers, home.segments());
     std::size_t begin = 0;
     if (options.since_unix_ns > 0) {
-        for (begin = files.empty() ? 0 : files.size() - 1; begin > 0; --begin) {
-            TRY(const std::string text, read_file(files[begin].path, kLargestSegment));
+        for (begin = numbers.empty() ? 0 : numbers.size() - 1; begin > 0; --begin) {
+            TRY(const std::string text, home.read(numbers[begin]));
             const auto header = read_segment_header(text);
-            if (!header) return damaged(files[begin].path, 0, "it does not begin as a segment");
+            if (!header) return damaged(home.place(numbers[begin]), 0, "it does not begin as a segment");
             if (header->created_unix_ns <= options.since_unix_ns && stands_alone(text)) break;
         }
     }
     Scanner scanner(options);
-    for (std::size_t i = begin; i < files.size(); ++i) {
-        TRY(const std::string text, read_file(files[i].path, kLargestSegment));
-        const bool last = i + 1 == files.size();
-        TRY_VOID(scanner.segment(files[i].path, text, last ? 0 : files[i + 1].first_lsn));
+    for (std::size_t i = begin; i < numbers.size(); ++i) {
+        TRY(const std::string text, home.read(numbers[i]));
+        const bool last = i + 1 == numbers.size();
+        TRY_VOID(scanner.segment(home.place(numbers[i]), text, last ? 0 : numbers[i + 1]));
     }
     return scanner.finish();
+}
+
+Result<LedgerScan> scan_ledger(const std::string& folder, const ScanOptions& options) {
+    return scan_ledger(*segment_folder({.folder = folder}), options);
 }
 
 }  // namespace stoker

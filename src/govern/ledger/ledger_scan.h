@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "govern/ledger/ledger_record.h"
+#include "io/segment_home.h"
 
 namespace stoker {
 
@@ -35,7 +36,6 @@ struct OpenReservation {
 struct LedgerScan {
     bool empty = true;
     SegmentHeader last;              // of the newest segment
-    std::string last_path;           // and its file
     std::uint64_t last_end = 0;      // where its valid records end, in bytes
     std::uint64_t next_lsn = 1;      // that follows
     std::uint64_t torn_records = 0;  // behind the end, of a commit that was never acknowledged
@@ -53,10 +53,9 @@ struct ScanOptions {
     // Told of each settlement with its reservation, in the order of the ledger.
     std::function<void(const ReserveRecord&, const SettleRecord&)> each{};
 };
-// not_found: there is no such folder. conflict: a record that was durable is damaged or missing, is settled twice, or
+// not_found: there is no such home. conflict: a record that was durable is damaged or missing, is settled twice, or
 // belongs to another gateway; with file and offset.
+Result<LedgerScan> scan_ledger(SegmentHome& home, const ScanOptions& options = {});
 Result<LedgerScan> scan_ledger(const std::string& folder, const ScanOptions& options = {});
-
-std::string segment_name(std::uint64_t first_lsn);
 
 }  // namespace stoker

@@ -224,7 +224,7 @@ bool HttpRequestParser::check_request_line() {
         return refuse(405, std::string(method) + " is not possible here; there are " + std::string(kMethods));
     if (!is_known_method(method))
         return refuse(501, fmt::format("there is no method {}; there are {}", printable(method, 40), kMethods));
-    auto parts = read_http_target(target);
+    auto parts = read_http_target(target, limits_.encoded_slashes);
     if (!parts) return refuse(400, parts.error().message());
     request_.method = method;
     request_.target = target;

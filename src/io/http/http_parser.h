@@ -22,6 +22,7 @@ struct HttpLimits {
     std::size_t max_head_bytes = 16 * 1024;
     std::size_t max_headers = 100;
     std::size_t max_body_bytes = 1 << 20;
+    bool encoded_slashes = false;  // "%2F" in a path is a slash
 };
 
 struct FreeLlhttp {

@@ -49,7 +49,14 @@ bool is_path_char(char c) {
     return std::string_view("-._~!$&'()*+,;=:@/%").find(c) != std::string_view::npos;
 }
 
-Result<std::string> read_path(std::string_view raw) {
+// Of a segment in which slashes were encoded: nothing that a path could not have.
+bool is_plain_path(std::string_view segment) {
+    for (const std::string_view part : split(segment, '/'))
+        if (part.empty() || part == "." || part == "..") return false;
+    return segment.find('\\') == std::string_view::npos;
+}
+
+Result<std::string> read_path(std::string_view raw, bool encoded_slashes) {
     if (raw.empty() || raw.front() != '/')
         return Error(ErrorKind::invalid,
                      fmt::format("the target must be a path that begins with '/', not '{}'", printable(raw, 80)));
@@ -66,7 +73,7 @@ Result<std::string> read_path(std::string_view raw) {
         if (segment.empty() && end != raw.size()) return Error(ErrorKind::invalid, "the path has two slashes in a row");
         if (segment == "." || segment == "..")
             return Error(ErrorKind::invalid, "the path has a segment '" + segment + "': send it resolved");
-        if (segment.find('/') != std::string::npos || segment.find('\\') != std::string::npos)
+        if (segment.find_first_of("/\\") != std::string::npos && !(encoded_slashes && is_plain_path(segment)))
             return Error(ErrorKind::invalid, "the path holds an encoded slash (%2F or %5C)");
         if (!is_http_field_value(segment)) return Error(ErrorKind::invalid, "the path holds a control character");
         path += '/';
@@ -78,14 +85,14 @@ Result<std::string> read_path(std::string_view raw) {
 
 }  // namespace
 
-Result<HttpTarget> read_http_target(std::string_view target) {
+Result<HttpTarget> read_http_target(std::string_view target, bool encoded_slashes) {
     for (const char c : target)
         if (c <= 0x20 || c == 0x7f || c == '#')  // char is signed here: everything beyond ASCII, too
             return Error(ErrorKind::invalid, fmt::format("the target holds {}, which must be percent-encoded",
                                                          c == '#' ? "'#'" : "a blank, control or non-ASCII character"));
     const std::size_t mark = target.find('?');
     HttpTarget out;
-    TRY(out.path, read_path(target.substr(0, mark)));
+    TRY(out.path, read_path(target.substr(0, mark), encoded_slashes));
     if (mark == std::string_view::npos) return out;
     for (const std::string_view part : split(target.substr(mark + 1), '&')) {
         if (part.empty()) continue;

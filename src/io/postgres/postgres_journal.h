@@ -1,7 +1,4 @@
-// A PostgreSQL database as the second home of a journal, and who of several servers writes there. One row names the
-// leader by its term; every append shows its term and finds the row locked or changed, so a server whose place was
-// taken cannot write a record any more, however late it wakes. Whoever leads says so each second; when it has not for
-// kLeaseS seconds of the database's clock, whoever stands by takes the place with the next term.
+// A PostgreSQL database as the second home of a journal, and who of several servers writes there (postgres_lease.h).
 //
 // Needs a database of its own, or a schema that search_path names; its tables are made when they are missing.
 #pragma once
@@ -13,10 +10,9 @@
 
 #include "base/result.h"
 #include "io/journal_home.h"
+#include "io/postgres/postgres_lease.h"
 
 namespace stoker {
-
-inline constexpr int kLeaseS = 5;
 
 struct PostgresJournalOptions {
     std::string url;     // connection.h

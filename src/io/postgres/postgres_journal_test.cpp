@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "io/journal.h"
+#include "io/journal_conformance.h"
 #include "io/journal_testing.h"
 #include "io/postgres/connection.h"
 #include "io/postgres/postgres_testing.h"
@@ -159,6 +160,41 @@ protected:
 
     std::string url_, folder_;
 };
+
+// The same promises as of a folder alone. Each test has a database of its own, and the server ends with the program.
+struct DatabaseHome {
+    static constexpr int kKills = 4;  // each waits for the lease of the one that was killed
+    static std::string prepare() {
+        if (std::string why = TestPostgres::why_not(); !why.empty()) return why;
+        static const std::unique_ptr<TestPostgres> own = TestPostgres::start();
+        if (!own) return "PostgreSQL did not start";
+        url() = own->new_database();
+        return {};
+    }
+    bool begin() {
+        auto made =
+            PostgresJournal::open({.url = url(), .name = "the database", .holder = "conformance", .lease_s = 1});
+        if (!made) return false;
+        journal_ = std::move(*made);
+        return journal_
+            ->lead(
+                [](double seconds) {
+                    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+                    return false;
+                },
+                [](const std::string&) {})
+            .ok();
+    }
+    JournalHome* journal_home() { return journal_.get(); }
+
+private:
+    static std::string& url() {
+        static std::string one;
+        return one;
+    }
+    std::unique_ptr<PostgresJournal> journal_;
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Database, JournalConformance, DatabaseHome);
 
 // What was acknowledged on one machine is there on the next, with its bytes, and goes on in one chain.
 TEST_F(PostgresJournalTest, ASecondFolderHasWhatTheFirstAcknowledged) {

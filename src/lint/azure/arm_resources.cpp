@@ -173,6 +173,7 @@ void add_arm_resource(File& file, const ArmBody& arm, Dialect dialect, const Rea
     const auto is = [&](std::string_view type) { return equals_ignore_case(arm.type, type); };
     if (!starts_with_ignore_case(arm.type, "Microsoft.")) return;
     ArmAdder adder{file, arm, dialect, options};
+    read_arm_scripts(file, arm, arm.body, dialect, options);
     const auto index = [&] { return file.resources.size() - 1; };
     if (is("Microsoft.Compute/virtualMachines")) {
         Resource& made = adder.add(ResourceType::vm, kArmVm);
@@ -189,6 +190,7 @@ void add_arm_resource(File& file, const ArmBody& arm, Dialect dialect, const Rea
         adder.each("properties.virtualMachineProfile.extensionProfile.extensions",
                    [&](const Node& item, std::size_t i) {
                        adder.part(ResourceType::extension, item, node_at(&item, "properties"), kArmExtension, i);
+                       read_arm_scripts(file, arm, &item, dialect, options);
                    });
     } else if (is("Microsoft.Compute/virtualMachines/extensions") ||
                is("Microsoft.Compute/virtualMachineScaleSets/extensions")) {
@@ -274,6 +276,10 @@ void add_arm_resource(File& file, const ArmBody& arm, Dialect dialect, const Rea
         adder.add(ResourceType::autoscale_setting, fields);
     } else if (is("Microsoft.Consumption/budgets")) {
         adder.add(ResourceType::budget, {});
+    } else if (is("Microsoft.AzureFleet/fleets") ||
+               is("Microsoft.Compute/capacityReservationGroups/capacityReservations")) {
+        static constexpr Field fields[] = {{Attr::size, "properties.vmSizesProfile.name"}, {Attr::size, "sku.name"}};
+        adder.add(ResourceType::other, fields);
     }
 }
 

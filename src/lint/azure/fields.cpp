@@ -144,11 +144,13 @@ void read_custom_data(File& file, std::size_t resource, const Node* node, Dialec
     const Node* written = node->origin ? node->origin : node;
     Inlay inlay;
     if (written->source == &file.source()) inlay = inlay_of(*written, dialect);
-    if (inlay.text.empty() && node->known && written->source == &file.source()) {
+    if (inlay.text.empty() && written->source == &file.source()) {
         // base64encode(<<EOF ... EOF), base64('...'): the string that is its only argument.
         const std::string_view raw = file.source().text(node->span);
         const std::size_t from = dialect == Dialect::hcl ? raw.find_first_of("<\"") : raw.find('\'');
-        if (from != std::string_view::npos && raw.substr(0, from).find(',') == std::string_view::npos) {
+        // A heredoc with a hole that nobody can fill is read as far as it is written.
+        if (from != std::string_view::npos && (node->known || raw.substr(from).starts_with("<<")) &&
+            raw.substr(0, from).find(',') == std::string_view::npos) {
             Node inner = *node;
             inner.span.begin += static_cast<std::uint32_t>(from);
             const std::size_t last = raw.find_last_not_of(" \t\r\n)");
@@ -162,6 +164,7 @@ void read_custom_data(File& file, std::size_t resource, const Node* node, Dialec
             inlay = inlay_of(inner, dialect);
         }
     }
+    if (dialect == Dialect::hcl && node->is_scalar()) inlay = filled_inlay(std::move(inlay), node->text);
     if (std::string decoded = decode_base64(trim(inlay.text));
         !decoded.empty() && (decoded.starts_with("#") || decoded.starts_with("\x1f\x8b"))) {
         const auto size = static_cast<std::uint32_t>(decoded.size());
@@ -209,6 +212,23 @@ void add_named_size(File& file, std::string_view name, const Node* value, std::s
         return;
     Resource& made = add_resource(file, ResourceType::other, std::move(address), "size", value, header);
     made.set(Attr::size, Value::of(value));
+}
+
+void add_sizes_of_call(File& file, const Node& arguments, const std::string& address) {
+    static constexpr Field image[] = {{Attr::image_publisher, "imageReference.publisher"},
+                                      {Attr::image_offer, "imageReference.offer"},
+                                      {Attr::image_sku, "imageReference.sku"},
+                                      {Attr::image_version, "imageReference.version"},
+                                      {Attr::image_publisher, "source_image_reference.publisher"},
+                                      {Attr::image_offer, "source_image_reference.offer"},
+                                      {Attr::image_sku, "source_image_reference.sku"},
+                                      {Attr::image_version, "source_image_reference.version"}};
+    for (const Node& argument : children(&arguments)) {
+        const std::size_t before = file.resources.size();
+        add_sizes_below(file, argument, fmt::format("{}.{}", address, argument.key));
+        if (argument.is_scalar() && file.resources.size() > before)
+            set_fields(file.resources.back(), &arguments, image, file.tree);
+    }
 }
 
 void add_sizes_below(File& file, const Node& argument, const std::string& address, int depth) {

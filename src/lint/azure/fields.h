@@ -51,10 +51,17 @@ struct ArmBody {
     std::string target;
 };
 void add_arm_resource(File& file, const ArmBody& arm, Dialect dialect, const ReadOptions& options);
+
+// Scripts that a resource, or a part of one, has for a machine to run: guests.
+void read_terraform_scripts(File& file, const Node& block, const ReadOptions& options);
+void read_arm_scripts(File& file, const ArmBody& arm, const Node* body, Dialect dialect, const ReadOptions& options);
+
 // Sizes that a parameter, a variable or a validation offers; nothing when none of them is a size.
 void add_size_list(File& file, const Node* list, std::string address, Span header);
 // A default or an argument whose name says that it is a size.
 void add_named_size(File& file, std::string_view name, const Node* value, std::string address, Span header);
+// The arguments of a module that is elsewhere: sizes, each with the image that stands beside it.
+void add_sizes_of_call(File& file, const Node& arguments, const std::string& address);
 // The same for an argument that may be a list or an object with sizes below it: agentPools: [{vmSize: ...}].
 void add_sizes_below(File& file, const Node& argument, const std::string& address, int depth = 0);
 

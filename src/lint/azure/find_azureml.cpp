@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "lint/azure/fields.h"
+#include "lint/azure/local_modules.h"
 #include "lint/read.h"
 #include "lint/yaml/scalars.h"
 
@@ -26,6 +27,8 @@ constexpr Field kAmlInstance[] = {{Attr::name, "name"},
 constexpr Field kAmlDeployment[] = {{Attr::name, "name"},
                                     {Attr::size, "instance_type"},
                                     {Attr::count, "instance_count"},
+                                    {Attr::size, "resources.instance_type"},
+                                    {Attr::count, "resources.instance_count"},
                                     {Attr::environment, "environment"},
                                     {Attr::environment, "environment.image"}};
 constexpr Field kAmlJob[] = {{Attr::name, "name"},
@@ -36,6 +39,10 @@ constexpr Field kAmlJob[] = {{Attr::name, "name"},
                              {Attr::environment, "environment"},
                              {Attr::environment, "environment.image"},
                              {Attr::target, "compute"}};
+
+// Of a step that runs a component: where, and on how many.
+constexpr Field kAmlStep[] = {
+    {Attr::size, "resources.instance_type"}, {Attr::count, "resources.instance_count"}, {Attr::target, "compute"}};
 
 struct AzuremlFinder {
     File& file;
@@ -72,6 +79,25 @@ struct AzuremlFinder {
         file.services.push_back(std::move(container));
         commands.emplace_back(file.services.size() - 1, command);
     }
+    // component: ./train.yml: what that says of its processes counts for this step; its places are those of the file.
+    void component(const Node& step, const std::string& name) {
+        const std::string_view path = text_at(&step, "component");
+        if (!options.neighbour || (!path.ends_with(".yml") && !path.ends_with(".yaml")) ||
+            path.find(':') != std::string_view::npos)
+            return;
+        auto text = options.neighbour(std::string(path));
+        if (!text || text->size() > kMostBytes || text->find('\0') != std::string::npos) return;
+        file.neighbours.push_back(std::make_unique<File>(path_from(file.path(), path), std::move(*text)));
+        File& read = *file.neighbours.back();
+        read_yaml(read);
+        if (!read.problems.empty() || read.tree.roots.size() != 1) return;
+        const Node* processes = node_at(read.tree.roots[0], "distribution.process_count_per_instance");
+        if (!processes || node_at(&step, "distribution")) return;
+        Resource& made = add_resource(file, ResourceType::other, fmt::format("aml:{}", name), "azureml job",
+                                      read.tree.roots[0], processes->whole());
+        set_fields(made, read.tree.roots[0], kAmlJob, file.tree);
+        set_fields(made, &step, kAmlStep, file.tree);
+    }
     void document(const Node* root) {
         if (!root || !root->is_object()) return;
         const std::string_view type = text_at(root, "type"), schema = text_at(root, "$schema");
@@ -88,8 +114,16 @@ struct AzuremlFinder {
         } else if (of("batchDeployment.schema") || of("modelBatchDeployment")) {
             add(ResourceType::other, root, "aml:" + name, "batch deployment", kAmlDeployment);
         } else if (root->find("jobs")) {
-            for (const Node& step : children(root->find("jobs")))
-                if (step.is_object()) job(&step, fmt::format("{}/{}", name, step.key));
+            const Node* everywhere = root->at({"settings", "default_compute"});
+            for (const Node& step : children(root->find("jobs"))) {
+                if (!step.is_object()) continue;
+                const std::size_t before = file.resources.size();
+                job(&step, fmt::format("{}/{}", name, step.key));
+                component(step, fmt::format("{}/{}", name, step.key));
+                for (std::size_t i = before; i < file.resources.size(); ++i)
+                    if (file.resources[i].get(Attr::target).absent())
+                        file.resources[i].set(Attr::target, Value::of(everywhere));
+            }
         } else {
             const Node* trial = root->find("trial");
             job(trial && trial->is_object() ? trial : root, name.empty() ? "job" : name);

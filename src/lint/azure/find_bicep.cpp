@@ -70,16 +70,24 @@ struct BicepFinder {
             int round = 0;
             for (const Node& body : children(rounds)) resource(node, &body, type, "", 0, fmt::format("[{}]", round++));
         } else if (node.key == "module" && value) {
-            const Node* params = value->find("params");
-            if (!file.call)
-                for (const Node& param : children(params))
-                    add_sizes_below(file, param, fmt::format("bicep:{}.{}", node.labels[0], param.key));
-            if (node.labels.size() < 2) return;
-            const std::string_view path = node.labels[1];
-            const bool written = path.find('/') == std::string_view::npos && path.ends_with(".bicep");
-            read_module_call(file, std::string(node.labels[0]), written ? "./" + std::string(path) : std::string(path),
-                             node, params, options);
+            if (const Node* params = value->find("params"); params && !file.call)
+                add_sizes_of_call(file, *params, fmt::format("bicep:{}", node.labels[0]));
+            if (node.labels.size() >= 2) calls_of(node, *value);
         }
+    }
+
+    // A module is called once for each round of its loop, and once where the rounds are not known.
+    void calls_of(const Node& node, const Node& body) const {
+        std::string path(node.labels[1]);
+        if (!path.starts_with('.') && path.find(':') == std::string::npos && path.ends_with(".bicep"))
+            path.insert(0, "./");
+        const Node* rounds = node.find("rounds");
+        const std::string name(node.labels[0]);
+        if (!rounds || !rounds->known || !rounds->is_array() || !rounds->first)
+            return read_module_call(file, name, path, node, body.find("params"), options);
+        int round = 0;
+        for (const Node& each : children(rounds))
+            read_module_call(file, fmt::format("{}[{}]", name, round++), path, node, each.find("params"), options);
     }
 };
 

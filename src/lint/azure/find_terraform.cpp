@@ -7,8 +7,9 @@
 #include "lint/azure/fields.h"
 #include "lint/azure/local_modules.h"
 #include "lint/azure/terraform_objects.h"
-#include "lint/helm/read_chart.h"
+#include "lint/azure/variable_files.h"
 #include "lint/read.h"
+#include "lint/shell/read_bake.h"
 #include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
@@ -324,6 +325,11 @@ struct TerraformFinder {
         } else if (type == "azurerm_private_endpoint") {
             Resource& made = add(ResourceType::other, {});
             made.set(Attr::private_endpoint, implied("true", made));
+        } else if (type == "azurerm_capacity_reservation") {
+            static constexpr Field fields[] = {{Attr::size, "sku.name"}, {Attr::zone, "zone"}};
+            add(ResourceType::other, fields);
+        } else if (type.find("policy") == std::string_view::npos) {
+            sizes_below(*block);
         }
     }
     void google_pool(const Node& node, Resource& made) {
@@ -346,6 +352,7 @@ struct TerraformFinder {
         header = header_of(node);
         address = fmt::format("tf:{}.{}", type, node.labels[1]);
         if (node.labels.size() > 2) address += fmt::format("[{}]", node.labels[2]);
+        read_terraform_scripts(file, node, options);
         if (type.starts_with("azurerm_")) {
             azure();
         } else if (type == "google_container_node_pool") {
@@ -362,7 +369,7 @@ struct TerraformFinder {
         } else if (type == "aws_instance") {
             add(ResourceType::vm, kTfVm);
             count();
-        } else if (type == "azapi_resource") {
+        } else if (type == "azapi_resource" || type == "azapi_update_resource") {
             ArmBody arm;
             const std::string_view written = text_at(&node, "type");
             arm.type = written.substr(0, written.find('@'));
@@ -374,37 +381,26 @@ struct TerraformFinder {
             add_arm_resource(file, arm, Dialect::hcl, options);
         } else if (type == "helm_release") {
             add(ResourceType::chart, kTfChart);
-            chart_values();
+            read_terraform_chart(file, node, options);
         } else if (read_terraform_object(file, node, type, options)) {
             return;
         } else if (type == "kubectl_manifest" || type == "k8s_manifest" || type == "kubernetes_manifest") {
-            manifest();
+            read_terraform_manifest(file, node, type, options);
+        } else {
+            sizes_below(node);
         }
     }
-
-    // A chart beside, with what `values` and `set` give it.
-    void chart_values() {
-        const std::string_view chart = text_at(block, "chart");
-        if (!chart.starts_with('.') || !block->find("chart")->known) return;
-        const Node* values = nullptr;
-        const auto lay = [&](const Node* over) {
-            if (over) values = values ? &chart_values_over(file, *values, *over) : over;
-        };
-        for (const Node& each : children(block->find("values"))) lay(chart_values_of(file, each));
-        Node& given = file.tree.make(file.source(), Shape::object, block->span);
-        const auto set = [&](const Node& each) {
-            const Node *key = each.find("name"), *value = each.find("value");
-            if (key && value && key->is_scalar() && value->is_scalar())
-                give_chart_value(file, given, key->text, Value::of(value));
-        };
-        for (const Node& each : children(block)) {
-            if (each.key != "set") continue;
-            if (each.is_object()) set(each);
-            if (each.is_array())
-                for (const Node& one : children(&each)) set(one);
-        }
-        if (given.first) lay(&given);
-        if (values) read_chart_given(file, chart, *values, block->key_span, "helm_release", options);
+    // A resource of which nothing else is known: what its arguments call a size is one.
+    void sizes_below(const Node& node) { add_sizes_of_call(file, node, address); }
+    // Packer: machines that images are made on, and what is run there.
+    void packer(const Node& node) {
+        read_terraform_scripts(file, node, options);
+        for (const Node& argument : children(&node))
+            if (argument.is_scalar() && file.path().ends_with(".pkr.hcl"))
+                add_named_size(
+                    file, argument.key, &argument,
+                    fmt::format("packer:{}.{}", node.labels.empty() ? "build" : node.labels[0], argument.key),
+                    argument.key_span);
     }
 
     static std::string name_of_call(const Node& node) {
@@ -413,26 +409,6 @@ struct TerraformFinder {
     }
     void module_call(const Node& node) {
         read_module_call(file, name_of_call(node), text_at(&node, "source"), node, &node, options);
-    }
-
-    // Manifests in heredocs: kubectl_manifest and its kin, and kubernetes_manifest with yamldecode(...).
-    void manifest() {
-        const Node* written = block->find(type == "kubernetes_manifest" ? "manifest" : "yaml_body");
-        if (!written || written->source != &file.source()) return;
-        Node inner = *written;
-        const std::string_view raw = file.source().text(written->span);
-        const std::size_t from = raw.find("<<");
-        if (from == std::string_view::npos || raw.find("%{") != std::string_view::npos) return;
-        if (from > 0 && !raw.starts_with("yamldecode(")) return;
-        inner.span.begin += static_cast<std::uint32_t>(from);
-        const std::size_t last = raw.find_last_not_of(" \t\r\n)");
-        inner.span.end = written->span.begin + static_cast<std::uint32_t>(last + 1);
-        Inlay inlay = inlay_of(inner, Dialect::hcl);
-        if (!classify("", inlay.text).has(Kind::k8s)) return;
-        const bool holes = inlay.text.find("${") != std::string::npos;
-        File* guest = read_guest(file, std::move(inlay.text), std::move(inlay.pieces), {Kind::k8s}, options);
-        // What a hole is filled with may be all that is missing.
-        if (guest && holes) guest->problems.clear();
     }
 
     // Sizes in the condition of a validation: contains(["Standard_NC6", ...], var.size).
@@ -466,6 +442,10 @@ void find_terraform(File& file, const ReadOptions& options) {
         const Span header = TerraformFinder::header_of(node);
         if (node.key == "resource" && node.labels.size() >= 2 && node.is_object()) {
             finder.resource(node);
+        } else if ((node.key == "source" || node.key == "build") && node.is_object()) {
+            finder.packer(node);
+        } else if (node.key == "data" && node.labels.size() >= 2 && node.is_object()) {
+            read_terraform_parts(file, node, options);
         } else if (node.key == "module" && !node.labels.empty() && file.call) {
             finder.module_call(node);
         } else if (file.call) {
@@ -475,13 +455,14 @@ void find_terraform(File& file, const ReadOptions& options) {
             add_named_size(file, node.labels[0], node.find("default"), address, header);
             finder.validation(node, address);
         } else if (node.key == "module" && !node.labels.empty()) {
-            for (const Node& argument : children(&node))
-                add_sizes_below(file, argument, fmt::format("tf:{}.{}", finder.name_of_call(node), argument.key));
+            add_sizes_of_call(file, node, fmt::format("tf:{}", finder.name_of_call(node)));
             finder.module_call(node);
         } else if (node.is_scalar() && (file.path().ends_with(".tfvars") || file.path().ends_with(".tfvars.json"))) {
             add_named_size(file, node.key, &node, fmt::format("tf:variable.{}", node.key), node.key_span);
         }
     }
+    read_variable_files(file, options);
+    read_bake_targets(file, options);
     // Terragrunt: a module of files beside, with the inputs that stand here.
     if (base_name_of(file.path()) != "terragrunt.hcl" || file.call) return;
     const Node *module = file.tree.roots[0]->find("terraform"), *inputs = file.tree.roots[0]->find("inputs");

@@ -43,6 +43,15 @@ std::string path_from(std::string_view file, std::string_view relative) {
     return path;
 }
 
+std::unique_ptr<File> file_of_call(File& caller, std::string path, std::string text, std::string_view name, Span at) {
+    auto made = std::make_unique<File>(std::move(path), std::move(text));
+    made->call.emplace();
+    made->call->name = name;
+    made->call->caller = &caller;
+    made->call->span = at;
+    return made;
+}
+
 void read_module_call(File& caller, std::string name, std::string_view source, const Node& call, const Node* arguments,
                       const ReadOptions& options) {
     if (caller.host || !options.neighbour || (!source.starts_with("./") && !source.starts_with("../"))) return;

@@ -472,6 +472,7 @@ void read_bicep(File& file, const ReadOptions& options) {
     BicepEvaluator evaluator(file, expressions, Dialect::bicep, options);
     evaluator.learn();
     evaluator.settle_all();
+    if (file.source().text().find("...") != std::string_view::npos) evaluator.flatten_spreads(*file.tree.roots[0]);
     evaluator.drop_absent();
 }
 

@@ -2,6 +2,7 @@
 // findings.
 #include <gtest/gtest.h>
 
+#include "lint/checked_tree_test.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -110,6 +111,23 @@ TEST(ReadBicep, HoldsItsBounds) {
         const auto file = bicep("var a = " + std::string(100'000, open) + "\n");
         EXPECT_FALSE(file->problems.empty());
     }
+}
+
+// ...defaults: what stands behind it counts, and before it does not.
+TEST(ReadBicep, SpreadsAreMembersOfTheirObjects) {
+    const std::string head =
+        "var defaults = {\n  nodeTaints: ['sku=gpu:NoSchedule']\n  enableAutoScaling: true\n  minCount: 0\n  maxCount: "
+        "4\n}\n"
+        "resource p 'Microsoft.ContainerService/managedClusters/agentPools@2025-05-01' = {\n  name: 'c/p'\n  "
+        "properties: {\n";
+    const auto pool = [&](const std::string& body) {
+        return CheckedTree{
+            {{"main.bicep", head + body + "    vmSize: 'Standard_NC24ads_A100_v4'\n    mode: 'User'\n  }\n}\n"}}, {}};
+    };
+    EXPECT_EQ(pool("    ...defaults\n").places("NPL001"), Places{});
+    EXPECT_EQ(pool("    ...defaults\n").places("NPL003"), Places{});
+    EXPECT_EQ(pool("    ...defaults\n    minCount: 4\n").places("NPL003").size(), 1u);
+    EXPECT_EQ(pool("    minCount: 4\n    ...defaults\n").places("NPL003"), Places{});
 }
 
 }  // namespace

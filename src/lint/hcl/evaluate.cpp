@@ -45,9 +45,9 @@ bool Evaluator::spend() {
 
 const Node* Evaluator::made(std::string text, Shape shape, const Expression& e) {
     bytes_ += text.size();
-    if (text.size() > kMostTextBytes || bytes_ > 4 * file_.source().text().size() + kMostTextBytes) return nullptr;
-    if (++copies_ > kFewCopies + file_.source().text().size() / 4) return nullptr;
-    Node& node = file_.tree.make(file_.source(), shape, span_of(e));
+    if (text.size() > kMostTextBytes || bytes_ > 4 * written_ + kMostTextBytes) return nullptr;
+    if (++copies_ > kFewCopies + written_ / 4) return nullptr;
+    Node& node = file_.tree.make(at_hand(), shape, span_of(e));
     node.text = file_.tree.keep(std::move(text));
     return &node;
 }
@@ -63,7 +63,8 @@ void Evaluator::settle_all() {
     // The map may not grow meanwhile: copies are made by loops and entered after it was walked.
     std::vector<const Node*> waiting;
     waiting.reserve(expressions_.pending.size());
-    for (const auto& [node, pending] : expressions_.pending) waiting.push_back(node);
+    for (const auto& [node, pending] : expressions_.pending)
+        if (node->source == &file_.source()) waiting.push_back(node);
     std::sort(waiting.begin(), waiting.end(),
               [](const Node* a, const Node* b) { return a->span.begin < b->span.begin; });
     for (const Node* node : waiting) settle(node);
@@ -71,24 +72,31 @@ void Evaluator::settle_all() {
 
 const Node* Evaluator::settle(const Node* node) {
     if (!by_default_.empty() && by_default_.contains(node)) on_default_ = true;
-    if (!node || node->known || node->source != &file_.source()) return node;
+    File* const written_in = node && !node->known ? file_of(*node) : nullptr;
+    if (!written_in) return node;
     const auto it = expressions_.pending.find(node);
     if (it == expressions_.pending.end() || it->second.state != Expressions::State::waiting) return node;
     it->second.state = Expressions::State::under_way;
     const Expression* e = it->second.expression;
     const auto outer = std::move(bindings_);  // what is bound in a loop is not seen where a name was defined
     bindings_.clear();
-    const Span outer_span = holder_;
-    holder_ = node->span;
+    const Span outer_span = std::exchange(holder_, node->span);
+    File* const outer_file = std::exchange(at_hand_, written_in);
     const bool outer_default = std::exchange(on_default_, false);
     const Node* value = evaluate(*e, 0);
     if (on_default_) by_default_.insert(node);
     on_default_ = on_default_ || outer_default;
     holder_ = outer_span;
+    at_hand_ = outer_file;
     bindings_ = outer;
     expressions_.pending[node].state = Expressions::State::done;
-    if (!value || value == node || (!value->known && value->is_scalar())) return node;
+    if (!value || value == node) return node;
     Node& mine = const_cast<Node&>(*node);  // made by this front end, and not yet seen by others
+    if (!value->known && value->is_scalar()) {
+        // A manifest or a script with a hole that nobody can fill: what fills the others is read all the same.
+        if (value->style == Style::heredoc && mine.style == Style::heredoc) mine.text = value->text;
+        return node;
+    }
     mine.shape = value->shape;
     mine.style = value->style;
     mine.text = value->text;
@@ -100,27 +108,75 @@ const Node* Evaluator::settle(const Node* node) {
     return node;
 }
 
+File* Evaluator::file_of(const Node& node) const {
+    if (node.source == &file_.source()) return &file_;
+    for (File* other : joined_)
+        if (node.source == &other->source()) return other;
+    return nullptr;
+}
+
 void Evaluator::settle_below(const Node* node, int depth) {
     settle(node);
     if (depth < kExpressionDepth && node)
         for (const Node& child : children(node)) settle_below(&child, depth + 1);
 }
 
+void Evaluator::flatten_spreads(Node& node, int depth) {
+    // Lists are shared by all that name them: each is gone through once, what it holds before it.
+    std::unordered_set<const Node*> seen;
+    const auto flatten = [&](const auto& self, Node& at, int deep) -> void {
+        if (at.is_scalar() || deep > kExpressionDepth || !spend()) return;
+        const bool fresh = seen.insert(at.first).second;
+        bool spreads = false;
+        for (const Node& child : children(&at)) {
+            const bool spread = at.is_object() && child.key == "...";
+            spreads = spreads || spread;
+            if (fresh) self(self, const_cast<Node&>(*(spread ? settle(&child) : &child)), deep + 1);
+        }
+        if (!spreads) return;
+        std::vector<const Node*> members;
+        const auto add = [&](const Node& member) {
+            std::erase_if(members, [&](const Node* own) { return own->key == member.key && !member.key.empty(); });
+            members.push_back(&member);
+        };
+        for (const Node& child : children(&at)) {
+            const Node* whole = child.key == "..." ? settle(&child) : nullptr;
+            if (whole && whole->is_object() && whole->known)
+                for (const Node& member : children(whole)) add(*settle(&member));
+            else
+                add(child);
+        }
+        at.first = at.last = nullptr;
+        for (const Node* member : members) {
+            Node& made = file_.tree.make(*member->source, member->shape, member->span);
+            made.style = member->style, made.known = member->known, made.text = member->text;
+            made.key = member->key, made.key_span = member->key_span, made.labels = member->labels;
+            made.first = member->first, made.last = member->last, made.origin = member->origin;
+            file_.tree.append(at, made);
+        }
+    };
+    flatten(flatten, node, depth);
+}
+
 Node* Evaluator::copy(const Node* node, int depth) {
     if (!node || depth > kExpressionDepth || !spend()) return nullptr;
-    if (++copies_ > kFewCopies + file_.source().text().size() / 4) return nullptr;
+    if (++copies_ > kFewCopies + written_ / 4) return nullptr;
     Node& made = file_.tree.make(*node->source, node->shape, node->span);
     made.style = node->style, made.known = node->known, made.merged = node->merged;
     made.key = node->key, made.key_span = node->key_span, made.text = node->text;
     made.labels = node->labels, made.origin = node->origin;
     if (const auto it = expressions_.pending.find(node); it != expressions_.pending.end()) {
+        File* const outer_file = at_hand_;
+        if (File* const written_in = file_of(*node)) at_hand_ = written_in;
         if (const Node* value = evaluate(*it->second.expression, depth + 1);
-            value && (value->known || !value->is_scalar())) {
-            made.shape = value->shape, made.style = value->style, made.text = value->text, made.known = true;
+            value && (value->known || !value->is_scalar() || value->style == Style::heredoc)) {
+            made.shape = value->shape, made.style = value->style, made.text = value->text;
+            made.known = value->known || !value->is_scalar();
             made.first = value->first, made.last = value->last;
             const Node* origin = value->origin ? value->origin : value;
             if (origin->source != made.source || !made.span.contains(origin->span)) made.origin = origin;
         }
+        at_hand_ = outer_file;
         return &made;
     }
     for (const Node& child : children(node)) {
@@ -140,7 +196,7 @@ bool Evaluator::expand_dynamic(const Node& dynamic, Node& parent, int depth) {
     const std::string_view name = iterator ? iterator->text : dynamic.labels[0];
     for (const Node& item : children(over)) {
         const Node* value = settle(&item);
-        Node& pair = file_.tree.make(file_.source(), Shape::object, dynamic.span);
+        Node& pair = file_.tree.make(*dynamic.source, Shape::object, dynamic.span);
         Node& key = file_.tree.make(*item.source, Shape::string, item.span);
         key.text = over->is_object() ? item.key : value->text;
         key.known = over->is_object() || value->known;
@@ -267,6 +323,7 @@ const Node* Evaluator::evaluate_binary(const Expression& e, int depth) {
 }
 
 const Node* Evaluator::evaluate_text(const Expression& e, int depth) {
+    if (e.node) return filled_heredoc(e);
     const Node* only = nullptr;
     std::string text;
     std::size_t parts = 0;
@@ -283,13 +340,13 @@ const Node* Evaluator::evaluate_text(const Expression& e, int depth) {
 const Node* Evaluator::evaluate_loop(const Expression& e, int depth) {
     const Node* collection = evaluate(*e.a, depth + 1);
     if (!collection || collection->is_scalar() || collection->count() > kMostItems) return nullptr;
-    Node& result = file_.tree.make(file_.source(), e.object ? Shape::object : Shape::array, span_of(e));
+    Node& result = file_.tree.make(at_hand(), e.object ? Shape::object : Shape::array, span_of(e));
     std::size_t number = 0;
     for (const Node& item : children(collection)) {
         const Node* value = settle(&item);
         copies_ += 2;
-        if (copies_ > kFewCopies + file_.source().text().size() / 4) return nullptr;
-        Node& key = file_.tree.make(file_.source(), Shape::string, span_of(e));
+        if (copies_ > kFewCopies + written_ / 4) return nullptr;
+        Node& key = file_.tree.make(at_hand(), Shape::string, span_of(e));
         key.text = collection->is_object() ? item.key : file_.tree.keep(std::to_string(number));
         ++number;
         const std::size_t before = bindings_.size();
@@ -308,7 +365,7 @@ const Node* Evaluator::evaluate_loop(const Expression& e, int depth) {
         if (!wanted) continue;
         Node* copied = made_value ? copy(made_value, depth + 1) : nullptr;
         if (!copied) {
-            copied = &file_.tree.make(file_.source(), Shape::string, span_of(e));
+            copied = &file_.tree.make(at_hand(), Shape::string, span_of(e));
             copied->known = false;
         }
         if (e.key) {
@@ -317,7 +374,7 @@ const Node* Evaluator::evaluate_loop(const Expression& e, int depth) {
             if (e.op == '*') {
                 Node* group = const_cast<Node*>(result.find(made_key->text));
                 if (!group) {
-                    group = &file_.tree.make(file_.source(), Shape::array, span_of(e));
+                    group = &file_.tree.make(at_hand(), Shape::array, span_of(e));
                     group->key = made_key->text;
                     file_.tree.append(result, *group);
                 }

@@ -101,8 +101,8 @@ Node* ExpressionReader::node_of(const Expression* e) {
         return made;
     }
     Node& made = node(Shape::string, e->span);
-    made.known = false;
-    made.text = text(e->span);
+    made.known = false, made.text = e->node ? e->node->text : text(e->span);
+    made.style = e->node ? e->node->style : made.style;
     expressions_.pending.emplace(&made, Expressions::Pending{e});
     return &made;
 }

@@ -43,7 +43,7 @@ struct Expression {
     Span span;
     std::string_view name;          // of a name, member or call; of a loop its only or last variable
     std::string_view other;         // of a loop: the variable before it
-    Node* node = nullptr;           // of a value: literal, list or object
+    Node* node = nullptr;           // of a value: literal, list or object; of a text: the heredoc with its holes
     const Expression* a = nullptr;  // operands; collection, value and condition of a loop
     const Expression* b = nullptr;
     const Expression* c = nullptr;
@@ -172,7 +172,12 @@ private:
 class Evaluator {
 public:
     Evaluator(File& file, Expressions& expressions, Dialect dialect, const ReadOptions& options)
-        : file_(file), expressions_(expressions), dialect_(dialect), options_(options) {}
+        : file_(file),
+          expressions_(expressions),
+          dialect_(dialect),
+          options_(options),
+          at_hand_(&file),
+          written_(file.source().text().size()) {}
     virtual ~Evaluator() = default;
 
     void settle_all();
@@ -180,6 +185,8 @@ public:
     const Node* settle(const Node* node);
     // The nodes below too, down to kExpressionDepth.
     void settle_below(const Node* node, int depth = 0);
+    // ...defaults in the objects of Bicep: their members stand in its place, and the later of two counts.
+    void flatten_spreads(Node& node, int depth = 0);
     // A copy of `body` with `key` and `value` under the names that `bind` was given.
     struct Binding {
         std::string_view name;
@@ -191,6 +198,8 @@ public:
     // The value rests on the default of a variable or parameter, which whoever uses the file may override: what is
     // switched off so is still on offer.
     bool rests_on_default(const Node* node) const { return by_default_.contains(node); }
+    // Expressions of `other` are evaluated here too: files of one folder of Terraform know each other's names.
+    void join(File& other) { joined_.push_back(&other), written_ += other.source().text().size(); }
     // Expressions were read from decoded text (strings of JSON): what they make stands at their string as a whole.
     void place_at_holder() { at_holder_ = true; }
 
@@ -204,6 +213,8 @@ protected:
     Dialect dialect_;
     const ReadOptions& options_;
     bool on_default_ = false;  // what is being evaluated has met a default
+    // That the expression under way was written in; spans count within it.
+    const Source& at_hand() const { return at_hand_->source(); }
 
 private:
     using Args = std::vector<const Node*>;
@@ -211,6 +222,7 @@ private:
     const Node* evaluate_call(const Expression& e, int depth);
     const Node* evaluate_binary(const Expression& e, int depth);
     const Node* evaluate_text(const Expression& e, int depth);
+    const Node* filled_heredoc(const Expression& e);
     const Node* evaluate_loop(const Expression& e, int depth);
     const Node* function(std::string_view name, const Args& args, const Expression& e);
     std::optional<const Node*> text_function(std::string_view name, const Args& args, const Expression& e);
@@ -243,9 +255,15 @@ private:
     // Spans of an ARM expression count within its string: what it makes stands at the string as a whole.
     Span span_of(const Expression& e) const { return dialect_ == Dialect::arm || at_holder_ ? holder_ : e.span; }
 
+    File* file_of(const Node& node) const;  // this one, or one that joined; null for all others
+
+    File* at_hand_;
+    std::vector<File*> joined_;
+    std::size_t written_;  // bytes of all of them: what may be made is bounded by it
     std::vector<Binding> bindings_;
     Span holder_;
     std::size_t steps_ = 0, bytes_ = 0, copies_ = 0, decoded_ = 0;
+    std::size_t open_holes_ = 0;  // of templates, that stay as they are written
     std::unordered_set<const Node*> by_default_;
     bool at_holder_ = false;
 };
@@ -257,6 +275,8 @@ struct Inlay {
     std::vector<Piece> pieces;
 };
 Inlay inlay_of(const Node& node, Dialect dialect);
+// The same with its holes as far as `made`, the evaluated text, fills them; as it was where the two do not fit.
+Inlay filled_inlay(Inlay raw, std::string_view made);
 // The same for a string of JSON.
 Inlay inlay_of_json(const Node& node);
 // Base64 as az and Terraform accept it; empty where it is none.

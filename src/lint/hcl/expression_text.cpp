@@ -222,8 +222,10 @@ const Expression* ExpressionReader::heredoc(int depth) {
         return out;
     }())
                          : raw;
-    made.known = !holes;
-    return literal(made);
+    if (!holes) return literal(made);
+    Expression& e = expressions_.make(Part::text, made.span);
+    e.node = &made;
+    return &e;
 }
 
 const Expression* ExpressionReader::bicep_string(int depth) {

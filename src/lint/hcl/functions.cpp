@@ -44,16 +44,15 @@ const Node* Evaluator::decoded(const Node* text, bool yaml, const Expression& e)
     if (file && (!file->tree.roots.empty() || !file->problems.empty())) return root_of(*file);
     if (!file) {
         bytes_ += text->text.size();
-        if (text->text.size() > kMostTextBytes || bytes_ > 4 * file_.source().text().size() + kMostTextBytes)
-            return nullptr;
+        if (text->text.size() > kMostTextBytes || bytes_ > 4 * written_ + kMostTextBytes) return nullptr;
         Inlay inlay;
-        if (text->source == &file_.source()) inlay = inlay_of(*text, dialect_);
+        if (text->source == &at_hand()) inlay = inlay_of(*text, dialect_);
         if (inlay.text != text->text) {
             inlay.text = text->text;
-            const Span at = text->source == &file_.source() ? text->span : span_of(e);
+            const Span at = text->source == &at_hand() ? text->span : span_of(e);
             inlay.pieces = {{0, static_cast<std::uint32_t>(inlay.text.size()), at, Piece::Kind::changed}};
         }
-        file_.neighbours.push_back(std::make_unique<File>(file_, std::move(inlay.text), std::move(inlay.pieces)));
+        file_.neighbours.push_back(std::make_unique<File>(*at_hand_, std::move(inlay.text), std::move(inlay.pieces)));
         file = file_.neighbours.back().get();
     }
     if (yaml)
@@ -66,7 +65,7 @@ const Node* Evaluator::decoded(const Node* text, bool yaml, const Expression& e)
 // union() of Bicep and ARM: of objects with the same key within one another the later counts, deeply.
 const Node* Evaluator::united(const Args& args, const Expression& e, int depth) {
     if (depth > 8) return nullptr;
-    Node& object = file_.tree.make(file_.source(), Shape::object, span_of(e));
+    Node& object = file_.tree.make(at_hand(), Shape::object, span_of(e));
     std::vector<std::string_view> keys;
     for (const Node* arg : args) {
         if (!arg || !arg->is_object()) return nullptr;
@@ -137,10 +136,10 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
     if (const auto found = more_function(name, args, e)) return *found;
     // The decoded text is what rules want to see: base64 is looked through.
     if (any({"tostring", "tonumber", "tobool", "toset", "tolist", "tomap", "string", "int", "bool", "sensitive",
-             "nonsensitive", "base64encode", "base64", "base64gzip", "any", "array", "json", "jsonencode"}) &&
+             "nonsensitive", "base64encode", "base64", "base64gzip", "any", "array", "json", "jsonencode",
+             "yamlencode"}) &&
         args.size() == 1) {
-        if (is("json") && first && first->text == "null")
-            return &file_.tree.make(file_.source(), Shape::null, span_of(e));
+        if (is("json") && first && first->text == "null") return &file_.tree.make(at_hand(), Shape::null, span_of(e));
         if (is("json") && !known_scalar(first)) return nullptr;
         if (is("json") && (first->text.starts_with('{') || first->text.starts_with('[')))
             return decoded(first, false, e);
@@ -148,7 +147,7 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
     }
     if (const auto found = text_function(name, args, e)) return *found;
     if (const auto found = list_function(name, args, e)) return *found;
-    if (is("null") && args.empty()) return &file_.tree.make(file_.source(), Shape::null, span_of(e));
+    if (is("null") && args.empty()) return &file_.tree.make(at_hand(), Shape::null, span_of(e));
     if (any({"file", "loadTextContent", "filebase64", "loadFileAsBase64"})) return neighbour(first);
     if (is("templatefile")) return rendered(neighbour(first), args.size() > 1 ? args[1] : nullptr, e);
     if (any({"jsondecode", "yamldecode"}) && args.size() == 1) return decoded(first, is("yamldecode"), e);
@@ -183,7 +182,7 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
             return made(std::move(text), Shape::string, e);
         }
         if (std::any_of(args.begin(), args.end(), [](const Node* arg) { return !arg; })) return nullptr;
-        Node& list = file_.tree.make(file_.source(), first->is_object() ? Shape::object : Shape::array, span_of(e));
+        Node& list = file_.tree.make(at_hand(), first->is_object() ? Shape::object : Shape::array, span_of(e));
         const auto add = [&](const Node* item) {
             if (Node* copied = copy(settle(item), 1)) file_.tree.append(list, *copied);
         };
@@ -211,7 +210,7 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
     if (is("merge")) {
         if (std::any_of(args.begin(), args.end(), [](const Node* arg) { return !arg || !arg->is_object(); }))
             return nullptr;
-        Node& object = file_.tree.make(file_.source(), Shape::object, span_of(e));
+        Node& object = file_.tree.make(at_hand(), Shape::object, span_of(e));
         for (const Node* arg : args)
             for (const Node& item : children(arg))
                 if (Node* copied = copy(settle(&item), 1)) file_.tree.append(object, *copied);
@@ -234,7 +233,7 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
         return is("length") ? made_number(static_cast<double>(size), e) : made_bool(size == 0, e);
     }
     if (is("keys") && first && first->is_object()) {
-        Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        Node& list = file_.tree.make(at_hand(), Shape::array, span_of(e));
         for (const Node& item : children(first)) {
             Node& key = file_.tree.make(*item.source, Shape::string, item.key_span);
             key.text = item.key;
@@ -259,9 +258,9 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
         const Node* whole = dialect_ == Dialect::hcl ? args[1] : args[0];
         const Node* mark = dialect_ == Dialect::hcl ? args[0] : args[1];
         if (mark->text.size() != 1 || whole->text.size() > kMostTextBytes) return nullptr;
-        Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        Node& list = file_.tree.make(at_hand(), Shape::array, span_of(e));
         for (const std::string_view part : split(whole->text, mark->text[0])) {
-            Node& item = file_.tree.make(file_.source(), Shape::string, span_of(e));
+            Node& item = file_.tree.make(at_hand(), Shape::string, span_of(e));
             item.text = part;
             file_.tree.append(list, item);
         }
@@ -296,7 +295,7 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
         if (is("lessOrEquals")) return made_bool(a <= b, e);
         if (is("range") && dialect_ == Dialect::hcl ? b - a <= kMostItems : b <= kMostItems && is("range")) {
             const double from = a, count = dialect_ == Dialect::hcl ? b - a : b;
-            Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+            Node& list = file_.tree.make(at_hand(), Shape::array, span_of(e));
             for (double i = 0; i < count; ++i)
                 if (const Node* item = made_number(from + i, e)) file_.tree.append(list, *const_cast<Node*>(item));
             return &list;

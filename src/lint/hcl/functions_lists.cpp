@@ -107,14 +107,14 @@ std::optional<const Node*> Evaluator::text_function(std::string_view name, const
         if (!range) return nullptr;
         const std::uint32_t mask = range->second == 0 ? 0 : ~std::uint32_t{0} << (32 - range->second);
         std::uint64_t next = range->first & mask;
-        Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        Node& list = file_.tree.make(at_hand(), Shape::array, span_of(e));
         for (std::size_t k = 1; k < args.size(); ++k) {
             if (!number(k)) return nullptr;
             const int length = range->second + static_cast<int>(*number(k));
             if (length < range->second || length > 32 || length == 0) return nullptr;
             const std::uint64_t size = std::uint64_t{1} << (32 - length);
             next = (next + size - 1) / size * size;
-            Node& item = file_.tree.make(file_.source(), Shape::string, span_of(e));
+            Node& item = file_.tree.make(at_hand(), Shape::string, span_of(e));
             item.text = file_.tree.keep(ipv4_text(static_cast<std::uint32_t>(next), length));
             file_.tree.append(list, item);
             next += size;
@@ -127,7 +127,7 @@ std::optional<const Node*> Evaluator::text_function(std::string_view name, const
 std::optional<const Node*> Evaluator::list_function(std::string_view name, const Args& args, const Expression& e) {
     const Names is{name};
     const Node* first = args.empty() ? nullptr : args[0];
-    const auto list_of = [&](Shape shape) -> Node& { return file_.tree.make(file_.source(), shape, span_of(e)); };
+    const auto list_of = [&](Shape shape) -> Node& { return file_.tree.make(at_hand(), shape, span_of(e)); };
     if (is({"createObject"})) {
         Node& object = list_of(Shape::object);
         for (std::size_t i = 0; i + 1 < args.size(); i += 2) {
@@ -215,9 +215,9 @@ const Node* Evaluator::product_of(const Args& args, const Expression& e) {
             }
         rows = std::move(longer);
     }
-    Node& result = file_.tree.make(file_.source(), Shape::array, span_of(e));
+    Node& result = file_.tree.make(at_hand(), Shape::array, span_of(e));
     for (const auto& row : rows) {
-        Node& tuple = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        Node& tuple = file_.tree.make(at_hand(), Shape::array, span_of(e));
         for (const Node* item : row) put_copy(tuple, item);
         file_.tree.append(result, tuple);
     }
@@ -282,13 +282,13 @@ const Node* Evaluator::with_lambda(const Expression& e, int depth) {
                 if (*before) break;
                 std::swap(items[j - 1], items[j]);
             }
-        Node& sorted = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        Node& sorted = file_.tree.make(at_hand(), Shape::array, span_of(e));
         for (const Node* item : items) put_copy(sorted, item);
         return &sorted;
     }
     const bool object = is({"toObject", "mapValues", "groupBy"});
     if (!object && !is({"map", "filter"})) return nullptr;
-    Node& result = file_.tree.make(file_.source(), object ? Shape::object : Shape::array, span_of(e));
+    Node& result = file_.tree.make(at_hand(), object ? Shape::object : Shape::array, span_of(e));
     const Lambda of_value = read(e.first->next->next);
     double number = 0;
     for (const Node& child : children(list)) {
@@ -308,7 +308,7 @@ const Node* Evaluator::with_lambda(const Expression& e, int depth) {
             if (!known_scalar(given)) return nullptr;
             Node* group = const_cast<Node*>(result.find(given->text));
             if (!group) {
-                group = &file_.tree.make(file_.source(), Shape::array, span_of(e));
+                group = &file_.tree.make(at_hand(), Shape::array, span_of(e));
                 group->key = given->text;
                 file_.tree.append(result, *group);
             }

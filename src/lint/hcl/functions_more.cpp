@@ -43,13 +43,13 @@ std::optional<TextPattern> pattern_of(std::string_view text) {
 const Node* Evaluator::matched(std::string_view text, const std::vector<TextPattern::Group>& groups,
                                const Expression& e) {
     const auto piece = [&](const TextPattern::Group& group) -> Node& {
-        Node& made = file_.tree.make(file_.source(), group.matched ? Shape::string : Shape::null, span_of(e));
+        Node& made = file_.tree.make(at_hand(), group.matched ? Shape::string : Shape::null, span_of(e));
         made.text = file_.tree.keep(text.substr(group.begin, group.end - group.begin));
         return made;
     };
     if (groups.size() == 1) return &piece(groups[0]);
     const bool named = !groups[1].name.empty();
-    Node& result = file_.tree.make(file_.source(), named ? Shape::object : Shape::array, span_of(e));
+    Node& result = file_.tree.make(at_hand(), named ? Shape::object : Shape::array, span_of(e));
     for (std::size_t k = 1; k < groups.size(); ++k) {
         Node& made = piece(groups[k]);
         if (named) made.key = file_.tree.keep(groups[k].name);
@@ -60,7 +60,7 @@ const Node* Evaluator::matched(std::string_view text, const std::vector<TextPatt
 
 const Node* Evaluator::rows_of(const Node* text, const Expression& e) {
     if (!known_scalar(text) || text->text.size() > kMostTextBytes) return nullptr;
-    Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+    Node& list = file_.tree.make(at_hand(), Shape::array, span_of(e));
     std::vector<std::string> head;
     std::size_t count = 0;
     const bool exact =
@@ -75,7 +75,7 @@ const Node* Evaluator::rows_of(const Node* text, const Expression& e) {
             continue;
         }
         if (fields.size() != head.size() || ++count > kMostItems) return nullptr;
-        Node& row = file_.tree.make(file_.source(), Shape::object, span_of(e));
+        Node& row = file_.tree.make(at_hand(), Shape::object, span_of(e));
         std::size_t from = 0;
         for (std::size_t k = 0; k < fields.size(); ++k) {
             // Where the field stands, when it is written as it is.
@@ -84,7 +84,7 @@ const Node* Evaluator::rows_of(const Node* text, const Expression& e) {
             const auto begin = here ? static_cast<std::uint32_t>(line.data() + at - text->source->text().data()) : 0u;
             Node& field = here ? file_.tree.make(*text->source, Shape::string,
                                                  {begin, begin + static_cast<std::uint32_t>(fields[k].size())})
-                               : file_.tree.make(file_.source(), Shape::string, span_of(e));
+                               : file_.tree.make(at_hand(), Shape::string, span_of(e));
             if (at != std::string_view::npos) from = at + fields[k].size();
             field.text = file_.tree.keep(fields[k]);
             field.key = file_.tree.keep(head[k]);
@@ -107,13 +107,13 @@ const Node* Evaluator::file_set(const Args& args, const Expression& e) {
     const std::string below = slash == std::string::npos ? "" : pattern.substr(0, slash + 1);
     if (below.find('*') != std::string::npos) return nullptr;
     const std::string_view wanted = std::string_view(pattern).substr(below.size());
-    Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+    Node& list = file_.tree.make(at_hand(), Shape::array, span_of(e));
     std::size_t count = 0;
     for (const std::string& each :
          options_.list((folder.empty() ? "" : folder + "/") + (below.empty() ? "." : below))) {
         if (!shell_pattern_matches(each, wanted)) continue;
         if (++count > kMostDecoded) return nullptr;
-        Node& item = file_.tree.make(file_.source(), Shape::string, span_of(e));
+        Node& item = file_.tree.make(at_hand(), Shape::string, span_of(e));
         item.text = file_.tree.keep(below + each);
         file_.tree.append(list, item);
     }
@@ -128,7 +128,7 @@ std::optional<const Node*> Evaluator::more_function(std::string_view name, const
     const Node* first = args.empty() ? nullptr : args[0];
     const auto text = [&](std::size_t k) { return args[k]->text; };
     const bool scalars = !args.empty() && std::all_of(args.begin(), args.end(), known_scalar);
-    const auto list_of = [&]() -> Node& { return file_.tree.make(file_.source(), Shape::array, span_of(e)); };
+    const auto list_of = [&]() -> Node& { return file_.tree.make(at_hand(), Shape::array, span_of(e)); };
     if (is({"fileset"})) return file_set(args, e);
     if (is({"regex", "regexall"}) && args.size() == 2 && scalars) {
         const auto pattern = pattern_of(text(0));
@@ -277,8 +277,7 @@ std::optional<const Node*> Evaluator::more_function(std::string_view name, const
     if (is({"shallowMerge"}) && first->is_array()) return function("merge", Args(items.begin(), items.end()), e);
     if (is({"tryGet"}) && args.size() == 2 && known_scalar(args[1])) {
         const Node* member = first->is_object() ? first->find(args[1]->text) : nullptr;
-        if (!member && first->is_object() && first->known)
-            return &file_.tree.make(file_.source(), Shape::null, span_of(e));
+        if (!member && first->is_object() && first->known) return &file_.tree.make(at_hand(), Shape::null, span_of(e));
         return settle(member_of(first, args[1]->text));
     }
     if (is({"matchkeys"}) && args.size() == 3 && args[1] && args[2] && first->is_array()) {

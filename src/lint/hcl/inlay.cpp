@@ -111,6 +111,54 @@ Inlay inlay_of(const Node& node, Dialect dialect) {
     return std::move(out.inlay);
 }
 
+// The texts between the holes stand in `made` one behind another: what lies between two of them filled the hole.
+Inlay filled_inlay(Inlay raw, std::string_view made) {
+    const std::string_view text = raw.text;
+    if (text.find("${") == std::string_view::npos || made.empty()) return raw;
+    const auto host_of = [&](std::size_t at) -> std::uint32_t {
+        for (const Piece& piece : raw.pieces)
+            if (at >= piece.guest && at < piece.guest + piece.length)
+                return piece.kind == Piece::Kind::verbatim
+                           ? piece.host.begin + static_cast<std::uint32_t>(at - piece.guest)
+                           : piece.host.begin;
+        return raw.pieces.empty() ? 0 : raw.pieces.back().host.end;
+    };
+    InlayWriter out;
+    // [from, to) of the raw text, as its pieces have it.
+    const auto copy = [&](std::size_t from, std::size_t to) {
+        for (const Piece& piece : raw.pieces) {
+            const std::size_t begin = std::max<std::size_t>(from, piece.guest);
+            const std::size_t end = std::min<std::size_t>(to, piece.guest + piece.length);
+            if (begin >= end) continue;
+            const bool verbatim = piece.kind == Piece::Kind::verbatim;
+            const Span host =
+                verbatim ? Span{host_of(begin), host_of(begin) + static_cast<std::uint32_t>(end - begin)} : piece.host;
+            out.add(text.substr(begin, end - begin), host, piece.kind);
+        }
+    };
+    std::size_t at = 0, read = 0;  // in the raw text, in the made one
+    while (at < text.size()) {
+        const std::size_t open = text.find("${", at);
+        const std::size_t stop = std::min(open, text.size());
+        if (made.substr(read, stop - at) != text.substr(at, stop - at)) return raw;
+        copy(at, stop);
+        read += stop - at;
+        if (open == std::string_view::npos) break;
+        std::size_t close = open + 2;
+        for (int depth = 1; close < text.size() && depth > 0; ++close)
+            depth += (text[close] == '{') - (text[close] == '}');
+        // As far as the next text that is long enough to be told apart.
+        const std::size_t next = std::min(text.find("${", close), text.size());
+        const std::string_view behind = text.substr(close, std::min<std::size_t>(next - close, 80));
+        const std::size_t end = behind.empty() ? (next == text.size() ? made.size() : read) : made.find(behind, read);
+        if (end == std::string_view::npos) return raw;
+        out.add(made.substr(read, end - read), {host_of(open), host_of(close - 1) + 1}, Piece::Kind::changed);
+        read = end;
+        at = close;
+    }
+    return std::move(out.inlay);
+}
+
 Inlay inlay_of_json(const Node& node) {
     return inlay_of(node, Dialect::hcl);
 }

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "lint/hcl/definitions.h"
 #include "lint/hcl/expression.h"
 #include "lint/hcl/module_outputs.h"
+#include "lint/hcl/parse_hcl.h"
 #include "lint/hcl/read_hcl_json.h"
 
 namespace stoker::lint {
@@ -16,114 +18,7 @@ namespace {
 constexpr std::size_t kMostAskedModules = 8;
 constexpr int kMostAskedDepth = 2;
 
-constexpr std::size_t kMostProblems = 20;
 constexpr std::size_t kMostCopies = 64;  // of a resource with for_each
-
-class HclReader {
-public:
-    HclReader(File& file, Expressions& expressions)
-        : file_(file), in_(file, expressions, Dialect::hcl, file.source().text()) {}
-
-    void read() {
-        if (file_.source().text().starts_with("\xEF\xBB\xBF")) in_.at = 3;
-        Node& root = file_.tree.make(file_.source(), Shape::object, {0, in_.size()});
-        file_.tree.roots.push_back(&root);
-        while (!in_.done()) {
-            if (body(root, 0) && in_.done()) break;
-            if (!in_.fault()) in_.fail("a \"}\" that closes nothing");
-            report();
-            recover();
-        }
-    }
-
-private:
-    void report() {
-        const auto* fault = in_.fault();
-        if (file_.problems.size() < kMostProblems)
-            file_.problems.push_back(
-                {fault->depth ? "SYN005" : "SYN001", fault->span, fault->message, &file_.source()});
-        in_.clear();
-    }
-    // To the next line that begins with a word: there a block of the file begins.
-    void recover() {
-        const std::string_view text = file_.source().text();
-        for (std::size_t at = text.find('\n', in_.at); at != std::string_view::npos; at = text.find('\n', at + 1)) {
-            const char c = at + 1 < text.size() ? text[at + 1] : '\0';
-            if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
-                in_.at = static_cast<std::uint32_t>(at + 1);
-                return;
-            }
-        }
-        in_.at = in_.size();
-    }
-
-    // To the "}" that ends it, or the end of the file. False after a fault.
-    bool body(Node& parent, int depth) {
-        if (depth > kExpressionDepth) return in_.fail("nested too deeply: it is not read"), false;
-        for (;;) {
-            in_.skip(true);
-            if (in_.done() || in_.peek() == '}') return true;
-            const std::uint32_t begin = in_.at;
-            Span name{begin, begin};
-            std::string_view key;
-            if (in_.peek() == '"') {  // a quoted name: tfvars of other tools
-                Node* written = in_.string_node(depth + 1);
-                if (!written) return false;
-                key = written->text;
-            } else {
-                key = in_.identifier();
-            }
-            name.end = in_.at;
-            if (key.empty()) return in_.fail("expected a block or an attribute"), false;
-            in_.skip(false);
-            if (in_.peek() == '=' && in_.peek(1) != '=') {
-                ++in_.at;
-                Node* value = in_.value(depth + 1);
-                if (!value) return false;
-                value->key = key;
-                value->key_span = name;
-                file_.tree.append(parent, *value);
-            } else if (!block(parent, key, name, depth)) {
-                return false;
-            }
-            in_.skip(false);
-            if (in_.peek() == ',' && depth > 0) ++in_.at;  // an object that was written as a block
-            in_.skip(false);
-            if (!in_.done() && in_.peek() != '\n' && in_.peek() != '}')
-                return in_.fail("expected the end of the line"), false;
-        }
-    }
-
-    bool block(Node& parent, std::string_view key, Span name, int depth) {
-        std::vector<std::string_view> labels;
-        while (in_.peek() != '{') {
-            if (in_.peek() == '"') {
-                Node* label = in_.string_node(depth + 1);
-                if (!label) return false;
-                labels.push_back(label->text);
-            } else {
-                const std::string_view label = in_.identifier();
-                if (label.empty()) return in_.fail("expected \"=\", a label or \"{\""), false;
-                labels.push_back(label);
-            }
-            in_.skip(false);
-        }
-        Node& made = file_.tree.make(file_.source(), Shape::object, {in_.at, in_.at});
-        made.key = key;
-        made.key_span = name;
-        made.labels = file_.tree.keep_labels(labels);
-        file_.tree.append(parent, made);
-        const std::uint32_t open = in_.at++;
-        if (!body(made, depth + 1)) return made.span.end = in_.at, false;
-        if (in_.peek() != '}') return in_.fail("the block does not end: \"}\" is missing", {open, open + 1}), false;
-        ++in_.at;
-        made.span.end = in_.at;
-        return true;
-    }
-
-    File& file_;
-    ExpressionReader in_;
-};
 
 class HclEvaluator : public Evaluator {
 public:
@@ -139,9 +34,15 @@ public:
                            (file_.call && text.find("output \"") != std::string_view::npos);
         if (options_.neighbour && asks && cloud && !file_.host)
             for (const char* name : {"variables.tf", "vars.tf", "locals.tf", "terraform.tfvars"}) learn_beside(name);
-        if (options_.list && asks && cloud && !file_.host && !file_.call)
+        if (options_.list && asks && cloud && !file_.host && of_a_root())
             for (const std::string& name : options_.list("."))
                 if (name.ends_with(".auto.tfvars")) learn_beside(name.c_str());
+        // What those files themselves ask for may stand in others again.
+        for (int round = 0; round < 2 && options_.list && options_.neighbour && asks && cloud && !file_.host; ++round)
+            for (const std::string& name : files_that_define(file_, options_, [this](bool local, std::string_view of) {
+                     return local ? locals_.contains(of) : variables_.contains(of);
+                 }))
+                learn_beside(name.c_str());
         if (options_.neighbour && asks && file_.path().ends_with(".tf.json"))
             for (const char* name : {"variables.tf.json", "terraform.tfvars.json"}) learn_beside(name);
         if (!file_.call) return;
@@ -149,8 +50,9 @@ public:
     }
 
     // What optional(type, default) says stands where a default leaves it out; kept for values from elsewhere.
-    void fill_optional() {
-        for (const Node& block : children(file_.tree.roots[0])) {
+    void fill_optional(const File& file) {
+        if (file.tree.roots.empty()) return;
+        for (const Node& block : children(file.tree.roots[0])) {
             const Node* type = block.key == "variable" ? block.find("type") : nullptr;
             const auto it = expressions_.pending.find(type);
             if (it == expressions_.pending.end()) continue;
@@ -183,9 +85,12 @@ public:
             if (!read || read->tree.roots.empty()) continue;
             for (const Node& over : children(read->tree.roots[0]))
                 for (const Node& block : children(&root))
-                    if (over.key == "override" && block.key == "resource" &&
+                    if (over.key == "resource" && block.key == "resource" &&
                         std::equal(over.labels.begin(), over.labels.end(), block.labels.begin(), block.labels.end()))
-                        for (const Node& value : children(&over)) replace(const_cast<Node&>(block), value);
+                        for (const Node& value : children(&over)) {
+                            settle_below(&value);
+                            replace(const_cast<Node&>(block), value);
+                        }
         }
     }
 
@@ -327,7 +232,7 @@ private:
         Node* made = nullptr;
         const auto put = [&](std::string_view key, Node* node) {
             if (!node) return;
-            if (!made) made = &file_.tree.make(file_.source(), Shape::object, type.span);
+            if (!made) made = &file_.tree.make(file_.source(), Shape::object, {0, 0});
             node->key = key;
             file_.tree.append(*made, *node);
         };
@@ -410,9 +315,12 @@ private:
         return modules_[name] = module_outputs(file_, *call, folder, depth, options_);
     }
 
+    // No module: what Terraform gives a root by itself, it gives it with a file of variables that is named, too.
+    bool of_a_root() const { return !file_.call || file_.call->overlay; }
+
     void learn_beside(const char* name) {
         const bool values = std::string_view(name).find(".tfvars") != std::string_view::npos;
-        if (values && file_.call) return;
+        if (values && !of_a_root()) return;
         const File* read = read_beside(name);
         if (!read || read->tree.roots.empty()) return;
         learn_from(*read);
@@ -431,7 +339,13 @@ private:
         file_.neighbours.push_back(std::make_unique<File>(beside, std::move(*other)));
         File& read = *file_.neighbours.back();
         read.kinds.add(Kind::terraform);
-        read_hcl(read, ReadOptions{});
+        if (beside.ends_with(".json")) {
+            read_hcl(read, ReadOptions{});
+        } else {
+            parse_hcl(read, expressions_);
+            join(read);
+            fill_optional(read);
+        }
         return &read;
     }
 
@@ -464,10 +378,10 @@ void read_hcl(File& file, const ReadOptions& options) {
         read_hcl_json(file, expressions);
         evaluator.place_at_holder();
     } else {
-        HclReader(file, expressions).read();
+        parse_hcl(file, expressions);
     }
     if (file.tree.roots.empty()) return;
-    evaluator.fill_optional();
+    evaluator.fill_optional(file);
     evaluator.learn();
     evaluator.merge_overrides();
     evaluator.settle_all();

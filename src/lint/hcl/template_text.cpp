@@ -72,6 +72,7 @@ bool Evaluator::render(std::string_view text, std::size_t& at, bool emits, std::
             std::size_t behind = inside;
             const Node* value = piece_of_template(text, behind);
             at = behind;
+            open_holes_ += !known_scalar(value);
             out += known_scalar(value) ? value->text : text.substr(begin, behind - begin);
             continue;
         }
@@ -115,7 +116,7 @@ bool Evaluator::render(std::string_view text, std::size_t& at, bool emits, std::
             for (const Node& item : children(over)) {
                 at = behind;
                 if (cuts_inside) cut(false);
-                Node& name = file_.tree.make(file_.source(), Shape::string, holder_);
+                Node& name = file_.tree.make(at_hand(), Shape::string, holder_);
                 name.text = over->is_object() ? item.key : file_.tree.keep(std::to_string(number));
                 ++number;
                 const std::size_t before = bindings_.size();
@@ -160,6 +161,22 @@ const Node* Evaluator::rendered(const Node* text, const Node* values, const Expr
     if (!good || out == text->text) return text;
     const Node* node = made(std::move(out), Shape::string, e);
     return node ? node : text;
+}
+
+// Not known while a hole is open, but filled as far as it goes. Null where a branch or a loop cannot be followed.
+const Node* Evaluator::filled_heredoc(const Expression& e) {
+    std::string out;
+    std::size_t at = 0;
+    const std::size_t open = open_holes_;
+    const bool outer_places = std::exchange(at_holder_, true);
+    const bool good = render(e.node->text, at, true, out, 0) && at >= e.node->text.size();
+    at_holder_ = outer_places;
+    const Node* node = good ? made(std::move(out), Shape::string, e) : nullptr;
+    if (!node) return nullptr;
+    Node& filled = const_cast<Node&>(*node);  // made just now
+    filled.style = Style::heredoc;
+    filled.known = open == open_holes_;
+    return node;
 }
 
 }  // namespace stoker::lint

@@ -61,27 +61,28 @@ public:
             into.guests.pop_back();  // what was not followed may be all that is wrong
     }
 
-    // values-prod.yaml, values.gpu.yaml: what the chart is with each of them.
+    // values-prod.yaml, values.gpu.yaml, values/prod.yaml: what the chart is with each of them.
     void render_other_values() {
         if (!options_.list) return;
         std::size_t count = 0;
-        for (const std::string& name : options_.list(to_templates_ + "..")) {
-            const bool yaml = name.ends_with(".yaml") || name.ends_with(".yml");
-            if (!name.starts_with("values") || !yaml || name == "values.yaml" || name == "values.yml") continue;
+        std::vector<std::string> names;
+        for (const char* folder : {"", "values/"})
+            for (const std::string& name : options_.list(to_templates_ + ".." + (*folder ? "/values" : ""))) {
+                const bool yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+                const bool own =
+                    *folder == '\0' && (!name.starts_with("values") || name == "values.yaml" || name == "values.yml");
+                if (yaml && !own) names.push_back(folder + name);
+            }
+        for (const std::string& name : names) {
             if (++count > kMostValueFiles) return;
             File* values = beside("../" + name);
             if (!values || values->source().text().find("{{") != std::string_view::npos) continue;
             read_yaml(*values);
             if (!values->problems.empty() || values->tree.roots.size() != 1 || !values->tree.roots[0]->is_object())
                 continue;
-            auto made = std::make_unique<File>(file_.path(), std::string(file_.source().text()));
+            auto made = file_of_call(*values, file_.path(), std::string(file_.source().text()), name);
             made->kinds.add(Kind::helm);
-            ModuleCall call;
-            call.name = name;
-            call.caller = values;
-            call.span = {0, 0};
-            call.overlay = true;
-            made->call = std::move(call);
+            made->call->overlay = true;
             render(*made, values->tree.roots[0]);
             if (!made->guests.empty()) file_.calls.push_back(std::move(made));
         }
@@ -170,6 +171,12 @@ Node& made_value(File& in, const Value& from, std::string_view text, std::string
 
 }  // namespace
 
+bool is_template_of_values(std::string_view text) {
+    for (std::size_t at = text.find("{{"); at != std::string_view::npos; at = text.find("{{", at + 2))
+        if (!trim(text.substr(at + 2, 4)).starts_with('$')) return true;
+    return false;
+}
+
 void read_chart_template(File& file, const ReadOptions& options) {
     if (!file.kinds.has(Kind::helm) || file.host || !options.neighbour || file.path().ends_with(".tpl")) return;
     ChartReader reader(file, options);
@@ -190,14 +197,10 @@ void read_chart_given(File& caller, std::string_view chart, const Node& given, S
         if (!each.ends_with(".yaml") && !each.ends_with(".yml")) continue;
         auto text = options.neighbour(folder + "/templates/" + each);
         if (!text || text->size() > kMostTemplateBytes || ++count > kMostGivenTemplates) continue;
-        auto made = std::make_unique<File>(path_from(caller.path(), folder + "/templates/" + each), std::move(*text));
+        auto made =
+            file_of_call(caller, path_from(caller.path(), folder + "/templates/" + each), std::move(*text), name, at);
         made->kinds.add(Kind::helm);
-        ModuleCall call;
-        call.name = name;
-        call.caller = &caller;
-        call.span = at;
-        call.overlay = true;
-        made->call = std::move(call);
+        made->call->overlay = true;
         ReadOptions inside;
         inside.neighbour = [outer = options.neighbour, folder](const std::string& path) {
             return outer(folder + "/templates/" + path);

@@ -13,6 +13,12 @@ namespace stoker::lint {
 void read_chart_given(File& caller, std::string_view chart, const Node& given, Span at, std::string name,
                       const ReadOptions& options);
 
+// Charts and manifests of the repository as Argo CD, Flux and umbrella charts install them, among the calls of `file`.
+void read_installed_charts(File& file, const ReadOptions& options);
+
+// Values are no template; what alerts say of their labels ({{ $labels.instance }}) is left to Prometheus.
+bool is_template_of_values(std::string_view text);
+
 // a.b.c=value as --set has it, put into an object of values.
 void give_chart_value(File& in, Node& given, std::string_view path, const Value& value);
 // Values that are written as an object or as a text of YAML, or in a file beside; null where they cannot be read.

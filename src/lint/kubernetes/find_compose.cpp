@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "lint/azure/local_modules.h"
 #include "lint/kubernetes/container_parts.h"
 #include "lint/read.h"
 
@@ -352,11 +353,46 @@ File* override_beside(File& file, const ReadOptions& options) {
     return nullptr;
 }
 
+// extends: what the service does not say itself it has from another one, of this file or of one beside it.
+void inherit(File& file, const Node& services, Node& service, const ReadOptions& options, int depth = 0) {
+    const Node* extends = service.find("extends");
+    if (!extends || depth > 4) return;
+    const Node* name = extends->is_scalar() ? extends : extends->find("service");
+    const Node* path = extends->find("file");
+    if (!name || name->text.empty()) return;
+    const Node* all = &services;
+    if (path) {
+        auto text = options.neighbour ? options.neighbour(std::string(path->text)) : std::nullopt;
+        if (!text || text->size() > kMostBytes || text->find('\0') != std::string::npos) return;
+        file.neighbours.push_back(std::make_unique<File>(path_from(file.path(), path->text), std::move(*text)));
+        File& read = *file.neighbours.back();
+        read_yaml(read);
+        if (!read.problems.empty() || read.tree.roots.size() != 1) return;
+        all = read.tree.roots[0]->find("services");
+    }
+    Node* base = const_cast<Node*>(all ? all->find(name->text) : nullptr);
+    if (!base || base == &service || !base->is_object()) return;
+    inherit(file, *all, *base, options, depth + 1);
+    for (const Node& each : children(base)) {
+        if (service.find(each.key) || each.key == "extends" || each.key == "depends_on") continue;
+        Node& copied = file.tree.make(*each.source, each.shape, each.span);
+        copied.style = each.style, copied.known = each.known, copied.text = each.text;
+        copied.key = each.key, copied.key_span = each.key_span, copied.merged = true;
+        copied.first = each.first, copied.last = each.last, copied.origin = each.origin;
+        file.tree.append(service, copied);
+    }
+    const_cast<Node*>(extends)->key = "extends, read";  // for what is not read, rules stay silent
+}
+
 }  // namespace
 
 void find_compose(File& file, const ReadOptions& options) {
     if (!file.kinds.has(Kind::compose)) return;
     substitute_all(file, options);
+    for (const Node* root : file.tree.roots)
+        if (const Node* services = root->find("services"))
+            for (const Node& service : children(services))
+                if (service.is_object()) inherit(file, *services, const_cast<Node&>(service), options);
     ServiceReader reader{file};
     const auto over = override_beside(file, options);
     for (const Node* root : file.tree.roots)

@@ -1,6 +1,7 @@
 // Compose replaces variables before anything reads the file: a default that is not followed hides the real image.
 #include <gtest/gtest.h>
 
+#include "lint/checked_tree_test.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -67,6 +68,24 @@ TEST(FindCompose, SplitsCommandsThatAreOneString) {
     ASSERT_EQ(file->guests.size(), 1u);
     EXPECT_EQ(file->guests[0]->source().text(), "sleep 5 && ls");
     EXPECT_TRUE(file->guests[0]->source().editable({0, 5}));
+}
+
+// extends: a service has what the one has that it extends.
+TEST(FindCompose, AServiceHasWhatItExtends) {
+    CheckedTree tree{{{"compose.yaml",
+                       "services:\n  train:\n    extends: {file: gpu/base.yml, service: gpu}\n    image: "
+                       "acme.io/t:1\n    command: torchrun --standalone --nproc-per-node 4 train.py\n"},
+                      {"gpu/base.yml",
+                       "services:\n  gpu:\n    deploy: {resources: {reservations: {devices: [{driver: nvidia, "
+                       "count: 4, capabilities: [gpu]}]}}}\n"}},
+                     {}};
+    EXPECT_EQ(tree.findings("CMP004").size(), 1u);
+    tree.texts[1].second += "    shm_size: 8gb\n";
+    EXPECT_EQ(tree.places("CMP004"), Places{});
+    tree.texts[1].first = "gpu/other.yml";
+    EXPECT_EQ(tree.places("CMP004"), Places{}) << "what is not seen may have it";
+    tree.texts[0].second = "services:\n  a: {extends: b, image: x}\n  b: {extends: a, image: x}\n";
+    EXPECT_EQ(tree.places("CMP004"), Places{}) << "and it ends";
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "lint/azure/local_modules.h"
 #include "lint/kubernetes/container_parts.h"
+#include "lint/kubernetes/machine_objects.h"
 #include "lint/read.h"
 #include "lint/yaml/scalars.h"
 
@@ -15,6 +17,7 @@ namespace {
 
 // Values that a search looks at in one document; a manifest has some hundred.
 constexpr std::size_t kMostSearched = 50'000;
+constexpr std::size_t kMostBeside = 64, kMostBesideBytes = 256u << 10;  // files that may hold a ConfigMap
 
 std::string_view scalar_text_of(const Node* node) {
     return node && node->is_scalar() ? node->text : std::string_view();
@@ -65,10 +68,11 @@ struct PodReader {
         if (!anchor) anchor = node.find("image");
         made.anchor = anchor ? anchor->whole() : Span{node.span.begin, node.span.begin};
         made.address = fmt::format("{}#{}/{}", workload.address, init ? "initContainer" : "container", made.name.text);
-        if (const Node* resources = node.find("resources")) {
-            add_quantities(resources->find("limits"), true, made.resources);
-            add_quantities(resources->find("requests"), false, made.resources);
-        }
+        for (const std::string_view key : {"resources", "computeResources"})  // the other one: Tekton
+            if (const Node* resources = node.find(key)) {
+                add_quantities(resources->find("limits"), true, made.resources);
+                add_quantities(resources->find("requests"), false, made.resources);
+            }
         environment(node.find("env"), made);
         environment_from(node.find("envFrom"), made);
         add_words(node.find("command"), made.command);
@@ -77,22 +81,50 @@ struct PodReader {
         return made;
     }
 
-    // ConfigMaps of the same file; env goes before them.
+    // ConfigMaps of the same file, or of one beside it; env goes before them.
     void environment_from(const Node* list, Container& container) {
         for (const Node& each : children(list)) {
             const Node* name = each.at({"configMapRef", "name"});
             if (!name || each.find("prefix")) continue;
-            for (const Node* document : file.tree.roots) {
-                if (scalar_text_of(document->find("kind")) != "ConfigMap" ||
-                    scalar_text_of(document->at({"metadata", "name"})) != name->text)
-                    continue;
-                for (const Node& value : children(document->find("data"))) {
-                    if (!value.is_scalar() || container.env(value.key)) continue;
-                    EnvVar variable{value.key, Value::of(&value), value.whole()};
-                    container.environment.push_back(variable);
-                    file.environment.push_back(variable);
-                }
+            if (!take_from(file, name->text, container)) take_from_beside(name->text, container);
+        }
+    }
+    bool take_from(const File& manifests, std::string_view name, Container& container) {
+        bool found = false;
+        for (const Node* document : manifests.tree.roots) {
+            if (scalar_text_of(document->find("kind")) != "ConfigMap" ||
+                scalar_text_of(document->at({"metadata", "name"})) != name)
+                continue;
+            found = true;
+            for (const Node& value : children(document->find("data"))) {
+                if (!value.is_scalar() || container.env(value.key)) continue;
+                EnvVar variable{value.key, Value::of(&value), value.whole()};
+                container.environment.push_back(variable);
+                if (&manifests == &file) file.environment.push_back(variable);
             }
+        }
+        return found;
+    }
+    void take_from_beside(std::string_view name, Container& container) {
+        if (file.host || file.call || !options.list || !options.neighbour) return;
+        std::size_t count = 0;
+        for (const std::string& each : options.list(".")) {
+            if ((!each.ends_with(".yaml") && !each.ends_with(".yml")) || ++count > kMostBeside) continue;
+            const std::string where = path_from(file.path(), each);
+            const auto read = std::find_if(file.neighbours.begin(), file.neighbours.end(),
+                                           [&](const auto& other) { return other->path() == where; });
+            if (read != file.neighbours.end()) {
+                if (take_from(**read, name, container)) return;
+                continue;
+            }
+            auto text = where == file.path() ? std::nullopt : options.neighbour(each);
+            if (!text || text->size() > kMostBesideBytes || text->find("ConfigMap") == std::string::npos ||
+                text->find("{{") != std::string::npos || text->find('\0') != std::string::npos ||
+                text->find(name) == std::string::npos)
+                continue;
+            file.neighbours.push_back(std::make_unique<File>(where, std::move(*text)));
+            read_yaml(*file.neighbours.back());
+            if (take_from(*file.neighbours.back(), name, container)) return;
         }
     }
 
@@ -129,8 +161,24 @@ struct PodReader {
         const Node* pod = file.workloads.back().pod;
         for (Container& each : file.workloads.back().containers) {
             read_command(file, each, options);
+            if (each.scripts.empty()) written_script(each);
             if (each.scripts.empty()) mounted_script(each, pod);
         }
+    }
+
+    // The text that Argo (source) and Tekton (script) give to the interpreter of a container.
+    void written_script(Container& container) {
+        const Node* text = container.node ? container.node->find("source") : nullptr;
+        if (!text && container.node) text = container.node->find("script");
+        if (!text || !text->is_scalar() || text->text.empty()) return;
+        const std::string_view first = text->text.substr(0, text->text.find('\n'));
+        const bool shell = first.starts_with("#!")     ? is_shell_program(first.substr(first.find_last_of("/ ") + 1))
+                           : container.command.empty() ? container.node->find("script") == text
+                                                       : is_shell_program(container.command.front().text);
+        if (!shell) return;
+        const File* guest = read_guest(file, std::string(text->text), pieces_within(file, *text),
+                                       {Kind::launch, Kind::az}, options, &container);
+        if (guest) container.scripts.push_back(guest);
     }
 
     // bash /scripts/train.sh, where /scripts is a ConfigMap of the same file.
@@ -218,6 +266,13 @@ public:
         object(root, *kind);
     }
 
+    // A playbook's tasks have manifests among their arguments.
+    void manifests_below(const Node& node, int depth = 0) {
+        if (depth > 12 || node.is_scalar()) return;
+        if (node.is_object() && node.find("apiVersion") && node.find("kind")) return document(node);
+        for (const Node& child : children(&node)) manifests_below(child, depth + 1);
+    }
+
 private:
     void object(const Node& root, const Node& kind) {
         Workload base;
@@ -232,7 +287,7 @@ private:
         }
         base.address =
             fmt::format("k8s:{}/{}/{}", base.name_space.empty() ? "default" : base.name_space, base.kind, base.name);
-        if (base.kind == "NodePool" || base.kind == "AzureManagedMachinePool") pool(base);
+        add_machines_of(file_, base);
         if (base.kind == "ConfigMap") {
             config_map(root);
         } else if (base.kind != "CustomResourceDefinition" && base.kind != "Secret") {
@@ -244,6 +299,7 @@ private:
             pods_.clear();
             return;
         }
+        if (base.kind == "RayJob") entrypoint(root);
         const bool several = pods_.size() > 1;
         std::size_t number = 0;
         for (const Node* pod : pods_) {
@@ -282,12 +338,42 @@ private:
             workload.containers.push_back(std::move(made));
         }
         if (const Node* model = workload.kind == "InferenceService" ? pod.find("model") : nullptr;
-            model && model->is_object())
+            model && model->is_object()) {
             workload.containers.push_back(reader_.container(*model, workload, false));
+            // KServe's runtime for models of Hugging Face gives vLLM what stands here as arguments.
+            Container& made = workload.containers.back();
+            const Node* format = model->at({"modelFormat", "name"});
+            if (made.image.absent() && !made.command.empty() && scalar_text_of(format) == "huggingface")
+                for (const std::string_view word : {"serve", "vllm"})
+                    made.command.insert(made.command.begin(), Value::known_text(word, format->span, *format->source));
+        }
+        if (workload.kind == "TrainJob" && pod.key == "trainer") {
+            Container made = reader_.container(pod, workload, false);
+            for (const bool limit : {true, false})
+                for (const Node& each : children(pod.at({"resourcesPerNode", limit ? "limits" : "requests"})))
+                    made.resources.push_back({each.key, Value::of(&each), each.key_span, limit});
+            workload.replicas = Value::of(pod.find("numNodes"));
+            workload.containers.push_back(std::move(made));
+        }
         reader_.containers(pod.find("initContainers"), workload, true);
         reader_.containers(pod.find("containers"), workload, false);
-        if (const Node* container = pod.find("container"); container && container->is_object())  // Argo
-            workload.containers.push_back(reader_.container(*container, workload, false));
+        for (const std::string_view key : {"container", "script"})  // Argo
+            if (const Node* container = pod.find(key); container && container->is_object())
+                workload.containers.push_back(reader_.container(*container, workload, false));
+        if (workload.kind.find("Task") != std::string_view::npos || workload.kind.find("Pipeline") == 0)
+            reader_.containers(pod.find("steps"), workload, false);  // Tekton
+        if (workload.kind == "NIMService") image_in_parts(pod, workload);
+    }
+    // image: {repository, tag} beside the container's other fields.
+    void image_in_parts(const Node& spec, Workload& workload) {
+        const Node *repository = spec.at({"image", "repository"}), *tag = spec.at({"image", "tag"});
+        if (!repository || !repository->is_scalar()) return;
+        Container made = reader_.container(spec, workload, false);
+        made.image = Value::of(tag ? tag : repository);
+        made.image.text =
+            file_.tree.keep(tag ? fmt::format("{}:{}", repository->text, tag->text) : std::string(repository->text));
+        if (!repository->known) made.image.state = Value::State::unknown;
+        workload.containers.push_back(std::move(made));
     }
 
     // Sizes that a pod is sent to by affinity; a selector is one key, which the rules about sizes read from the tree.
@@ -316,9 +402,14 @@ private:
         const Node* containers = node.find("containers");
         if (containers && containers->is_array()) return containers->first && containers->first->is_object();
         if (node.key == "predictor") return node.find("model") != nullptr;
+        if (node.key == "trainer") return node.find("numNodes") && node.find("resourcesPerNode");
         if (node.key == "extraPodSpec") return node.find("mainContainer") != nullptr;
-        const Node* container = node.find("container");
-        return container && container->is_object() && container->find("image");
+        if (const Node* steps = node.find("steps"); steps && steps->is_array() && steps->first)
+            return steps->first->find("image") != nullptr;                                          // Tekton
+        if (node.at({"image", "repository"}) && node.find("resources")) return node.key == "spec";  // NIMService
+        const Node *container = node.find("container"), *script = node.find("script");
+        return (container && container->is_object() && container->find("image")) ||
+               (script && script->is_object() && script->find("image") && script->find("source"));
     }
 
     void search(const Node& root) {
@@ -338,51 +429,11 @@ private:
         }
     }
 
-    // Pools that are Kubernetes objects: Karpenter's and Cluster API's for AKS.
-    void pool(const Workload& object) {
-        const Node* spec = object.object->find("spec");
-        const Node* kind = object.object->find("kind");
-        if (!spec) return;
-        Resource made;
-        made.type = ResourceType::node_pool;
-        made.address = object.address;
-        made.written = object.kind;
-        made.header = kind->whole();
-        made.whole = object.object->span;
-        made.file = &file_;
-        made.source = kind->source;
-        made.node = object.object;
-        made.set(Attr::name, Value::of(object.object->at({"metadata", "name"})));
-        const Node* nodes = object.kind == "NodePool" ? spec->at({"template", "spec"}) : spec;
-        if (object.kind == "NodePool" && !nodes) return;
-        for (const Node& taint : children(nodes->find("taints"))) {
-            const Node *key = taint.find("key"), *value = taint.find("value"), *effect = taint.find("effect");
-            if (!key || !effect) continue;
-            Value all = Value::of(key);
-            all.text = file_.tree.keep(value ? fmt::format("{}={}:{}", key->text, value->text, effect->text)
-                                             : fmt::format("{}:{}", key->text, effect->text));
-            if (!effect->known || (value && !value->known)) all.state = Value::State::unknown;
-            made.set(Attr::taint, all);
-        }
-        for (const Node* labels : {spec->at({"template", "metadata", "labels"}), spec->find("nodeLabels")})
-            for (const Node& label : children(labels)) {
-                Value all = Value::of(&label);
-                all.text = file_.tree.keep(fmt::format("{}={}", label.key, label.text));
-                made.set(Attr::node_label, all);
-            }
-        if (object.kind == "AzureManagedMachinePool") {
-            made.set(Attr::size, Value::of(spec->find("sku")));
-            made.set(Attr::priority, Value::of(spec->find("scaleSetPriority")));
-        }
-        for (const Node& need : children(nodes->find("requirements"))) {
-            const Node *key = need.find("key"), *operation = need.find("operator"), *values = need.find("values");
-            if (!key || !operation || operation->text != "In" || !values || !values->first) continue;
-            if (key->text == "node.kubernetes.io/instance-type")
-                for (const Node& value : children(values)) made.set(Attr::size, Value::of(&value));
-            if (key->text == "karpenter.sh/capacity-type" && values->count() == 1)
-                made.set(Attr::priority, Value::of(values->first));
-        }
-        file_.resources.push_back(std::move(made));
+    // What a RayJob hands to the cluster that it makes: a command line.
+    void entrypoint(const Node& root) {
+        const Node* text = root.at({"spec", "entrypoint"});
+        if (text && text->is_scalar() && !text->text.empty())
+            read_guest(file_, std::string(text->text), pieces_within(file_, *text), {Kind::launch}, options_);
     }
 
     void config_map(const Node& root) {
@@ -406,7 +457,11 @@ private:
 void find_kubernetes(File& file, const ReadOptions& options) {
     if (!file.kinds.has(Kind::k8s)) return;
     ObjectReader reader(file, options);
-    for (const Node* root : file.tree.roots) reader.document(*root);
+    for (const Node* root : file.tree.roots)
+        if (file.kinds.has(Kind::workflow))
+            reader.manifests_below(*root);
+        else
+            reader.document(*root);
 }
 
 }  // namespace stoker::lint

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "lint/check.h"
+#include "lint/checked_tree_test.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -137,6 +138,50 @@ TEST(FindKubernetes, NamesTheTemplateOfARenderedChart) {
     ASSERT_EQ(findings.size(), 1u);
     ASSERT_FALSE(findings[0].related.empty());
     EXPECT_EQ(findings[0].related.front().message, "rendered from llm/templates/b.yaml");
+}
+
+// A variable that one file sets and another one reads decides what the program does.
+TEST(FindKubernetes, AConfigMapOfAFileBesideSetsVariables) {
+    const std::string job =
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    spec:\n      containers:\n"
+        "        - name: c\n          image: acme.io/t:1\n          envFrom: [{configMapRef: {name: env}}]\n"
+        "          command: [torchrun, --nnodes=2, --nproc-per-node=8, train.py]\n"
+        "          resources: {limits: {nvidia.com/gpu: 8}}\n";
+    const auto map = [](const std::string& name, const std::string& data) {
+        return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {" + data + "}\n";
+    };
+    CheckedTree tree{{{"job.yaml", job}, {"map.yaml", map("env", "OMP_NUM_THREADS: \"8\"")}}, {}};
+    EXPECT_EQ(tree.places("RUN014").size(), 1u);
+    tree.texts[1].second = map("env", "MASTER_ADDR: j-0.j");
+    EXPECT_EQ(tree.places("RUN014"), Places{});
+    tree.texts[1].second = map("other", "OMP_NUM_THREADS: \"8\"");
+    EXPECT_EQ(tree.places("RUN014"), Places{}) << "what is not seen may say it";
+}
+
+// Kubeflow's TrainJob has no pod of its own: the runtime that it names has the rest.
+TEST(FindKubernetes, ReadsTheTrainerOfATrainJob) {
+    const auto file = kubernetes_file(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: t}\nspec:\n  trainer:\n"
+        "    image: acme.io/t:1\n    numNodes: 2\n    command: [torchrun, train.py]\n"
+        "    resourcesPerNode: {limits: {nvidia.com/gpu: 4}}\n");
+    ASSERT_EQ(file->workloads.size(), 1u);
+    EXPECT_TRUE(file->workloads[0].replicas.is("2"));
+    ASSERT_EQ(file->workloads[0].containers.size(), 1u);
+    ASSERT_NE(file->workloads[0].containers[0].limit("nvidia.com/gpu"), nullptr);
+    EXPECT_TRUE(file->workloads[0].containers[0].limit("nvidia.com/gpu")->amount.is("4"));
+}
+
+// KServe gives vLLM the arguments of a model of Hugging Face.
+TEST(FindKubernetes, AModelOfHuggingFaceIsServedByVllm) {
+    const auto served = [](const std::string& format) {
+        return kubernetes_file(
+                   "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: m}\nspec:\n"
+                   "  predictor:\n    model:\n      modelFormat: {name: " +
+                   format + "}\n      args: [--tensor-parallel-size=2]\n")
+            ->launches.size();
+    };
+    EXPECT_EQ(served("huggingface"), 1u);
+    EXPECT_EQ(served("sklearn"), 0u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/text.h"
+#include "lint/azure/local_modules.h"
 #include "lint/kubernetes/replacement_paths.h"
 #include "lint/read.h"
 #include "lint/yaml/scalars.h"
@@ -474,13 +475,9 @@ void read_kustomization(File& file, const ReadOptions& options) {
     if (file.host || file.call || !options.neighbour || file.tree.roots.empty() ||
         std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames))
         return;
-    auto made = std::make_unique<File>(file.path(), std::string(file.source().text()));
+    auto made = file_of_call(file, file.path(), std::string(file.source().text()), "kustomization");
     made->kinds.add(Kind::k8s);
-    ModuleCall call;
-    call.name = "kustomization";
-    call.caller = &file;
-    call.overlay = true;
-    made->call = std::move(call);
+    made->call->overlay = true;
     Kustomizer kustomizer(*made, options);
     kustomizer.given_ = &file;
     std::vector<Node*> documents;

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "lint/shell/read_makefile.h"
 
 namespace stoker::lint {
 
@@ -137,6 +138,19 @@ bool has_gpu(const Resource& resource, const Report& report) {
     return size.known() && gpu_size(size.text, report.knowledge());
 }
 
+bool torn_down_here(const Resource& resource) {
+    const File& whole = resource.file->outermost();
+    if (!is_az(resource) || !whole.kinds.has(Kind::workflow) || is_makefile(whole.path())) return false;
+    bool ends = false;
+    for_each_part(whole, [&](const File& part) {
+        for (const Command& command : part.script.commands)
+            ends =
+                ends || (command.words.size() > 2 && command.words[0].is("az") &&
+                         (command.words[1].is("group") || command.words[1].is("aks")) && command.words[2].is("delete"));
+    });
+    return ends;
+}
+
 bool is_gpu_pool(const Resource& resource, const Report& report) {
     if (!is_pool(resource)) return false;
     const Value& size = resource.get(Attr::size);
@@ -179,6 +193,19 @@ bool gpu_file(const File& file, const Report& report) {
     return gpu_part(file, report);
 }
 
+bool gpu_root(const File& file, const Bundle& bundle, const Report& report) {
+    if (gpu_file(file, report)) return true;
+    const auto folder_of = [](const File& of) {
+        return std::string_view(of.path()).substr(0, of.path().rfind('/') + 1);
+    };
+    return std::any_of(bundle.files.begin(), bundle.files.end(), [&](const File* other) {
+        for (const Kind kind : {Kind::terraform, Kind::bicep, Kind::arm})
+            if (file.kinds.has(kind) && other->kinds.has(kind))
+                return folder_of(*other) == folder_of(file) && gpu_part(*other, report);
+        return false;
+    });
+}
+
 bool gpu_part(const File& file, const Report& report) {
     if (work_of(file, report.knowledge()).gpu) return true;
     bool found = false;
@@ -192,8 +219,7 @@ bool gpu_part(const File& file, const Report& report) {
 }
 
 bool is_written(const Resource& resource, Attr attr) {
-    const Value& value = resource.get(attr);
-    return value.present() && !(is_az(resource) && value.unknown() && value.text.empty());
+    return resource.get(attr).present();
 }
 bool is_az(const Resource& resource) {
     return resource.written.starts_with("az ");
@@ -363,6 +389,10 @@ void each_size(const File& file, const std::function<void(const Value&, const st
             for (const Value* size : resource.all(Attr::size))
                 if (size->known()) use(*size, address_of_size(resource, *size));
         if (!part.kinds.has(Kind::k8s)) return;
+        if (part.kinds.has(Kind::workflow)) {  // the manifests of a playbook
+            for (const Workload& made : part.workloads) each_instance_type(*made.object, made.object, 0, use);
+            return;
+        }
         for (const Node* root : part.tree.roots)
             if (root && root->is_object()) each_instance_type(*root, root, 0, use);
     });

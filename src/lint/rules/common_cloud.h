@@ -60,10 +60,14 @@ bool gpu_size(std::string_view size, const Knowledge& knowledge);  // retired on
 bool has_gpu(const Resource& resource, const Report& report);      // by its size
 // A pool whose size cannot be followed may say it otherwise: driver settings, accelerators, taints and labels.
 bool is_gpu_pool(const Resource& resource, const Report& report);
+// What a workflow makes for its own run and takes away at its end, cluster or group and all.
+bool torn_down_here(const Resource& resource);
 bool has_rdma(const Resource& resource, const Report& report);
 bool is_retired(const KnownRetirement& retirement, const CheckOptions& options);
 // Any GPU work in the file, offered sizes included.
 bool gpu_file(const File& file, const Report& report);
+// The same, or another file of its folder does, which Terraform, and as often Bicep and ARM, deploys with it.
+bool gpu_root(const File& file, const Bundle& bundle, const Report& report);
 bool gpu_part(const File& file, const Report& report);  // this file alone, whoever calls it
 // Written, or resting on something that is. A command of az that ends in "$@" may have any option: for rules about what
 // a command leaves out, what it does not show counts as left out.

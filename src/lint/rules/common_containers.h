@@ -36,11 +36,11 @@ void each_object(const Bundle& bundle, F&& visit) {
             for (const Workload& workload : part.workloads) visit(workload);
         });
 }
-// f(const Container&): services of compose files.
+// f(const Container&): services of compose files, servers that values describe, tasks with GPUs of their own.
 template <typename F>
 void each_service(const File& file, F&& visit) {
     for_each_part(file, [&](const File& part) {
-        if (part.kinds.has(Kind::compose))
+        if (part.kinds.any({Kind::compose, Kind::helm, Kind::workflow}))
             for (const Container& service : part.services) visit(service);
     });
 }

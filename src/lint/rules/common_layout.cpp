@@ -99,10 +99,11 @@ std::optional<Counted> launch_nodes(const File& file, const Launch& launch) {
     // As many nodes as the batch has, in the scheduler's words.
     if (launch.nodes.unknown())
         for (const std::string_view name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
-            if (std::string_view text = launch.nodes.text; text.starts_with('$')) {
+            if (std::string_view text = launch.nodes.text; text.starts_with('$') || text.starts_with("\"$")) {
+                if (text.front() == '"') text.remove_prefix(1);
                 text.remove_prefix(text.starts_with("${") ? 2 : 1);
-                const bool whole = text.starts_with(name) &&
-                                   (text.size() == name.size() || text[name.size()] == '}' || text[name.size()] == ':');
+                const bool whole = text.starts_with(name) && (text.size() == name.size() || text[name.size()] == '}' ||
+                                                              text[name.size()] == ':' || text[name.size()] == '"');
                 const File* batch = whole ? batch_part(file) : nullptr;
                 if (batch) return batch_nodes(*batch);
             }

@@ -91,17 +91,28 @@ void dcgm_each_name(std::string_view text, F&& visit) {
     }
 }
 
+const Node* dcgm_groups_below(const Node& node, int depth = 0) {
+    if (const Node* groups = node.find("groups"); groups && groups->is_array()) return groups;
+    if (depth < 4)
+        for (const Node& child : children(&node))
+            if (const Node* found = child.is_object() ? dcgm_groups_below(child, depth + 1) : nullptr) return found;
+    return nullptr;
+}
+
 // Prometheus' rule files, PrometheusRule objects, Grafana's panels.
 template <typename F>
 void dcgm_each_expression(const File& file, F&& visit) {
     for_each_part(file, [&](const File& part) {
-        const bool rules = part.kinds.any({Kind::prometheus, Kind::k8s});
+        // Values of kube-prometheus-stack: additionalPrometheusRulesMap and its kin, somewhere in them.
+        const bool values = part.kinds.has(Kind::helm) && !part.host;
+        const bool rules = values || part.kinds.any({Kind::prometheus, Kind::k8s});
         if (!rules && !part.kinds.has(Kind::grafana)) return;
         for (const Node* root : part.tree.roots) {
             if (rules) {
                 const Node* groups = root->find("groups");
                 const Node* kind = root->find("kind");
                 if (kind && kind->text == "PrometheusRule") groups = root->at({"spec", "groups"});
+                if (values && !groups) groups = dcgm_groups_below(*root);
                 for (const Node& group : children(groups))
                     for (const Node& rule : children(group.find("rules"))) {
                         const Node* expression = rule.find("expr");

@@ -1,8 +1,70 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "lint/rules/common_deepspeed.h"
 
 namespace stoker::lint {
 
-void check_dsp002(const File& file, Report& report) {
+namespace {
+
+// Ranks of a launch that all see other samples: 0 where that is not written.
+std::int64_t dsp002_ranks(const Launch& launch) {
+    if (launch.open || !launch.trains()) return 0;
+    for (const LaunchOption& option : launch.options)
+        if (contains_nocase(option.name, "parallel") && literal_int(option.value).value_or(2) != 1) return 0;
+    const auto each = literal_int(launch.per_node);
+    if (!each || *each < 1) return 0;
+    if (launch.nodes.present()) {
+        const auto nodes = literal_int(launch.nodes);
+        return nodes && *nodes > 0 ? *nodes * *each : 0;
+    }
+    return launch.option("standalone") ? *each : 0;
+}
+
+// Launches whose number of ranks is written and that read this configuration.
+std::vector<const Launch*> dsp002_launches(const Bundle& bundle, const DeepSpeedFile& ds) {
+    std::vector<const Launch*> found;
+    for (const File* script : bundle.files)
+        for_each_launch(*script, [&](const File&, const Launch& launch, const std::string&) {
+            for (const std::string_view option : {"deepspeed", "deepspeed-config"}) {
+                const LaunchOption* config = launch.option(option);
+                if (!config || !config->value.known() || !config->value.text.ends_with(".json")) continue;
+                const std::string_view name = config->value.text.substr(config->value.text.rfind('/') + 1);
+                if (file_name_of(ds.part.outermost()) == name && dsp002_ranks(launch) > 0) found.push_back(&launch);
+            }
+        });
+    return found;
+}
+
+// The batch and what its launches make of it: one that it fits is enough.
+void dsp002_against_ranks(const DeepSpeedFile& ds, const Bundle& bundle, Report& report) {
+    const Node* all = ds.root.find("train_batch_size");
+    const Node* steps = ds.root.find("gradient_accumulation_steps");
+    const auto batch = json_int(all), micro = json_int(ds.root.find("train_micro_batch_size_per_gpu"));
+    const auto accumulate = json_int(steps);
+    if (json_true(ds.root.at({"elasticity", "enabled"})) || !batch || !micro || (steps && !accumulate)) return;
+    const std::int64_t rank = *micro * accumulate.value_or(1);
+    if (*batch < 1 || rank < 1 || *batch % rank != 0) return;
+    const std::vector<const Launch*> launches = dsp002_launches(bundle, ds);
+    const bool fits = std::any_of(launches.begin(), launches.end(), [&](const Launch* launch) {
+        const std::int64_t whole = rank * dsp002_ranks(*launch);
+        return accumulate ? *batch == whole : *batch % whole == 0;
+    });
+    if (launches.empty() || fits) return;
+    const std::int64_t ranks = dsp002_ranks(*launches[0]);
+    const std::string made = accumulate
+                                 ? fmt::format("{} x {} x {} GPUs = {}", *micro, *accumulate, ranks, rank * ranks)
+                                 : fmt::format("a multiple of {} x {} GPUs", *micro, ranks);
+    Finding* finding =
+        report.add(ds.part.source(), all->whole(), ds.address + "/train_batch_size",
+                   fmt::format("train_batch_size {} is not {}: DeepSpeed stops with an assertion", *batch, made));
+    if (!finding) return;
+    report.relate(finding, *launches[0]->source, launches[0]->word, fmt::format("started here on {} GPUs", ranks));
+    finding->advice = "give two of the three and let DeepSpeed work out the third";
+}
+
+void dsp002_alone(const File& file, Report& report) {
     for_each_deepspeed(file, [&](const DeepSpeedFile& ds) {
         if (json_true(ds.root.at({"elasticity", "enabled"}))) return;
         const Node* all = ds.root.find("train_batch_size");
@@ -20,6 +82,15 @@ void check_dsp002(const File& file, Report& report) {
                            "DeepSpeed stops with an assertion");
         if (finding) finding->advice = "give two of the three and let DeepSpeed work out the third";
     });
+}
+
+}  // namespace
+
+void check_dsp002(const Bundle& bundle, Report& report) {
+    for (const File* file : bundle.files) {
+        dsp002_alone(*file, report);
+        for_each_deepspeed(*file, [&](const DeepSpeedFile& ds) { dsp002_against_ranks(ds, bundle, report); });
+    }
 }
 
 }  // namespace stoker::lint

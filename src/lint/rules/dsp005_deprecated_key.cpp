@@ -17,8 +17,20 @@ void check_dsp005(const File& file, Report& report) {
         }
         for (const Node& child : children(zero)) {
             const DeepSpeedKey* key = deepspeed_key("zero", child.key);
-            if (!key || key->status != "deprecated") continue;
+            const bool removed = key && key->status == "removed";
+            if (!key || (key->status != "deprecated" && !removed)) continue;
             const std::string instead(key->instead);
+            if (removed) {
+                Finding* finding = report.add(ds.part.source(), child.whole(),
+                                              ds.address + "/zero_optimization/" + std::string(child.key),
+                                              std::string(child.key) +
+                                                  " was removed from DeepSpeed: a current release refuses the whole "
+                                                  "configuration");
+                if (finding)
+                    finding->advice =
+                        instead.empty() ? "take it out" : "take it out; " + instead + " is the nearest there is now";
+                continue;
+            }
             Finding* finding =
                 report.add(ds.part.source(), child.whole(), ds.address + "/zero_optimization/" + std::string(child.key),
                            std::string(child.key) + " is deprecated in favour of " + instead);

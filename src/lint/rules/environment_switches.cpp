@@ -1,5 +1,6 @@
 // RUN001, RUN003, RUN004, RUN012, NET008, NET009, NET014: one environment variable that should not be there, or not
 // with this value, in scripts, manifests, compose files, jobs and images alike.
+#include <algorithm>
 #include <array>
 #include <functional>
 
@@ -17,6 +18,14 @@ struct SwitchUse {
     std::string address;
 };
 
+// Whose own words are that launch of the file; null: nobody's.
+const Container* container_that_starts(const File& part, int launch) {
+    for (const Workload& workload : part.workloads)
+        for (const Container& each : workload.containers)
+            if (std::find(each.launches.begin(), each.launches.end(), launch) != each.launches.end()) return &each;
+    return nullptr;
+}
+
 // Every environment variable of the file, once, with what it belongs to.
 template <typename F>
 void for_each_variable(const File& file, F&& visit) {
@@ -31,11 +40,14 @@ void for_each_variable(const File& file, F&& visit) {
             for (const Container& each : workload.containers) container(each);
         for (const Container& each : part.services) container(each);
         // mpirun -x, env: in the words of a container.
-        for (const Launch& launch : part.launches)
-            if (launch.command < 0)
-                for (const EnvVar& variable : launch.environment)
-                    visit(SwitchUse{file, part, variable, nullptr,
-                                    script_address(part) + "#env/" + std::string(variable.name)});
+        for (std::size_t i = 0; i < part.launches.size(); ++i) {
+            const Launch& launch = part.launches[i];
+            if (launch.command >= 0) continue;
+            const Container* around = container_that_starts(part, static_cast<int>(i));
+            for (const EnvVar& variable : launch.environment)
+                visit(SwitchUse{file, part, variable, around,
+                                script_address(part) + "#env/" + std::string(variable.name)});
+        }
         if (of_containers && part.kinds.any({Kind::k8s, Kind::helm, Kind::compose, Kind::azureml})) return;
         const Container* outer = nullptr;
         for (const File* at = &part; at && !outer; at = at->host) outer = at->host_container;

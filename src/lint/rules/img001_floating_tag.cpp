@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 #include "lint/rules/common_containers.h"
+#include "lint/rules/common_scripts.h"
+#include "lint/shell/programs.h"
 
 namespace stoker::lint {
 
@@ -23,13 +25,13 @@ std::string img001_fault(std::string_view image, bool known) {
     return floats ? fmt::format("has the floating tag {}", printable(parts.tag, 60)) : std::string();
 }
 
-void img001_judge(const Value& image, std::string address, Report& report) {
+void img001_judge(const Value& image, std::string address, Report& report, std::string_view device = "GPU") {
     const std::string fault = img001_fault(image.text, image.known());
     if (fault.empty()) return;
     Finding* finding = report.add(image, std::move(address),
-                                  fmt::format("the image of a container with a GPU {}: the next pull may bring another "
-                                              "CUDA or framework",
-                                              fault));
+                                  fmt::format("the image of a container with a {} {}: the next pull may bring another "
+                                              "{}framework",
+                                              device, fault, device == "GPU" ? "CUDA or " : ""));
     if (finding) finding->advice = "pin a version or a digest (name@sha256:...)";
 }
 
@@ -41,6 +43,30 @@ void img001_in_azureml(const File& file, Report& report) {
             if (!image || !image->is_scalar() || !is_gpu_image(image->text)) continue;
             img001_judge(Value::of(image), "aml:image", report);
         }
+}
+
+// docker run --gpus all IMAGE: the first word that is no option and no option's value.
+void img001_in_command(const File& part, const Command& command, Report& report) {
+    const auto& words = command.words;
+    std::size_t at = 0;
+    while (at < words.size() && (words[at].is("sudo") || words[at].is("exec") || words[at].is("nohup"))) ++at;
+    if (at + 1 >= words.size() ||
+        !one_of(words[at].text.substr(words[at].text.rfind('/') + 1), {"docker", "podman", "nerdctl"}) ||
+        !words[++at].is("run"))
+        return;
+    bool gpu = false;
+    for (++at; at < words.size() && words[at].text.starts_with('-'); ++at) {
+        const std::string_view option = words[at].text;
+        if (!words[at].known() || option == "-") return;
+        const std::string_view name = option.substr(option.find_first_not_of('-'));
+        const bool value = option.find('=') == std::string_view::npos && !docker_switch(name, option.starts_with("--"));
+        const std::string_view given = value && at + 1 < words.size() ? words[at + 1].text : option;
+        gpu |= name.starts_with("gpus") || given.find("nvidia") != std::string_view::npos ||
+               given.find("/dev/kfd") != std::string_view::npos;
+        if (value) ++at;
+    }
+    if (gpu && at < words.size() && words[at].known())
+        img001_judge(words[at], script_address(part) + "#docker", report);
 }
 
 // A template as text: only where it has one image and asks for a GPU.
@@ -68,12 +94,17 @@ void img001_in_template(const File& file, Report& report) {
 
 void check_img001(const File& file, Report& report) {
     each_container(file, [&](const Workload&, const Container& container) {
-        if (accelerator_of(container) && container.image.present())
-            img001_judge(container.image, container.address, report);
+        const Quantity* device = accelerator_of(container);
+        if (device && container.image.present())
+            img001_judge(container.image, container.address, report,
+                         device->resource.find("tpu") == std::string_view::npos ? "GPU" : "TPU");
     });
     each_service(file, [&](const Container& service) {
         if (accelerator_of(service) && service.image.present() && !service.built_here)
             img001_judge(service.image, service.address, report);
+    });
+    for_each_part(file, [&](const File& part) {
+        for (const Command& command : part.script.commands) img001_in_command(part, command, report);
     });
     if (file.kinds.has(Kind::azureml)) img001_in_azureml(file, report);
     if (file.kinds.has(Kind::helm) && file.workloads.empty() && file.guests.empty()) img001_in_template(file, report);

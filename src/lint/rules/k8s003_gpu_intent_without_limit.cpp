@@ -9,7 +9,8 @@ namespace {
 
 // Their containers get resources from another object.
 bool k8s003_completed_elsewhere(const Workload& workload) {
-    return workload.kind.ends_with("Runtime") || workload.kind.ends_with("Template") ||
+    const bool steps = workload.api_version.starts_with("argoproj.io/");  // whole as they stand
+    return workload.kind.ends_with("Runtime") || (workload.kind.ends_with("Template") && !steps) ||
            workload.kind == "InferenceService" || workload.kind == "DynamoGraphDeployment" ||
            workload.kind == "DynamoComponentDeployment";
 }

@@ -120,6 +120,14 @@ void k8s009_in_template(const File& file, Report& report) {
     }
 }
 
+// Only annotations: nothing is created of that, it is laid over an object that says the rest.
+bool k8s009_is_patch(const Node& object) {
+    if (!object.at({"metadata", "annotations"})) return false;
+    for (const Node& child : children(&object))
+        if (child.key != "apiVersion" && child.key != "kind" && child.key != "metadata") return false;
+    return true;
+}
+
 }  // namespace
 
 void check_k8s009(const File& file, Report& report) {
@@ -130,6 +138,7 @@ void check_k8s009(const File& file, Report& report) {
         for (const Workload& workload : part.workloads) {
             if (workload.object == before) continue;  // several pods of one object
             before = workload.object;
+            if (k8s009_is_patch(*workload.object)) continue;
             const Node* version = workload.object->find("apiVersion");
             if (version && version->known)
                 k8s009_judge(*version->source, version->span, version->text, workload.kind, workload.address, report);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "lint/rules/common_containers.h"
 
 namespace stoker::lint {
@@ -15,10 +17,12 @@ void check_k8s014(const File& file, Report& report) {
             (ports && ports->first) ||
             (container.image.known() && is_server_image(container.image.text) && workload.kind != "LeaderWorkerSet");
         if (!serves || container.node->find("readinessProbe")) return;
+        const bool gpu = accelerator_of(container)->resource.find("tpu") == std::string_view::npos;
         Finding* finding =
             report.add(*container.node->source, container.anchor, container.address,
-                       "a server on GPUs without a readiness probe: requests reach it while it loads its "
-                       "weights");
+                       fmt::format("a server on {} without a readiness probe: requests reach it while it loads its "
+                                   "weights",
+                                   gpu ? "GPUs" : "TPUs"));
         if (finding) finding->advice = "add a readinessProbe on its health path";
     });
 }

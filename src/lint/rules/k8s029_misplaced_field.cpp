@@ -21,8 +21,10 @@ constexpr std::array<std::string_view, 8> kK8s029Kinds = {"Pod", "Deployment", "
 
 bool k8s029_has_schema(const Workload& workload) {
     for (const std::string_view kind : kK8s029Kinds)
-        if (workload.kind == kind) return !workload.api_version.starts_with("batch.volcano");
-    return false;
+        if (workload.kind == kind && !workload.api_version.starts_with("batch.volcano")) return true;
+    // The template of an operator's kind, as Kubernetes has it.
+    const Node& pod = *workload.pod;
+    return pod.key == "spec" && pod.parent && pod.parent->key.ends_with("emplate") && pod.find("containers");
 }
 
 bool k8s029_about_devices(const Workload& workload, const Knowledge& knowledge) {

@@ -9,10 +9,10 @@ namespace stoker::lint {
 namespace {
 
 // Their operators or serving runtimes mount a memory volume at /dev/shm themselves
-// (ray-operator/controllers/ray/common/pod.go).
+// (ray-operator/controllers/ray/common/pod.go), or the runtime that a TrainJob names has the volumes.
 bool net010_has_shm_by_operator(const Workload& workload) {
     return workload.kind.starts_with("Ray") || workload.kind.starts_with("Dynamo") ||
-           workload.kind == "InferenceService";
+           workload.kind == "InferenceService" || workload.kind == "TrainJob";
 }
 
 bool net010_has_shm(const Workload& workload, const Container& container) {

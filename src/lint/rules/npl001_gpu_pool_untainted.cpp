@@ -49,7 +49,8 @@ std::vector<Edit> npl001_edits(const File& file, const Resource& resource) {
 
 void check_npl001(const File& file, Report& report) {
     each_resource(file, [&](const Resource& resource) {
-        if (resource.type != ResourceType::node_pool || !is_gpu_pool(resource, report)) return;
+        if (resource.type != ResourceType::node_pool || !is_gpu_pool(resource, report) || torn_down_here(resource))
+            return;
         if (resource.written.starts_with("google_") || is_written(resource, Attr::taint))
             return;  // GKE taints by itself
         const Value& mode = resource.get(Attr::pool_mode);

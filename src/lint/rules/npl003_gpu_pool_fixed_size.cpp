@@ -7,7 +7,7 @@ namespace stoker::lint {
 void check_npl003(const File& file, Report& report) {
     each_resource(file, [&](const Resource& resource) {
         if (!is_gpu_pool(resource, report) || is_written(resource, Attr::capacity_reservation)) return;
-        if (resource.get(Attr::pool_mode).is_nocase("System")) return;
+        if (resource.get(Attr::pool_mode).is_nocase("System") || torn_down_here(resource)) return;
         const Value &scaling = resource.get(Attr::autoscaling), &count = resource.get(Attr::count),
                     &least = resource.get(Attr::min_count), &most = resource.get(Attr::max_count);
         if (scaling.unknown() && is_written(resource, Attr::autoscaling)) return;

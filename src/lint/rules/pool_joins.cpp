@@ -104,6 +104,14 @@ bool pool_joins_operator(const Bundle& bundle) {
     return false;
 }
 
+// NPL011 says of them what there is to say of the taint that AKS gives spot nodes.
+bool pool_joins_only_spot(const Workload& workload, const std::vector<const Resource*>& pools, const Value& taint) {
+    if (!taint.text.starts_with("kubernetes.azure.com/scalesetpriority")) return false;
+    const auto candidates = candidate_pools(workload, pools);
+    return std::all_of(candidates.begin(), candidates.end(),
+                       [](const Resource* pool) { return pool->get(Attr::priority).is_nocase("spot"); });
+}
+
 }  // namespace
 
 void check_k8s001(const Bundle& bundle, Report& report) {
@@ -114,7 +122,7 @@ void check_k8s001(const Bundle& bundle, Report& report) {
         const Node* tolerations = workload.pod->find("tolerations");
         if (!tolerations || !tolerations->first) return;  // K8S002
         const auto [taint, pool] = pool_joins_shut_out(workload, pools);
-        if (!taint) return;
+        if (!taint || pool_joins_only_spot(workload, pools, *taint)) return;
         Finding* finding =
             report.add(*tolerations->source, tolerations->key_span, workload.address,
                        fmt::format("the tolerations do not cover the taint {} of the pool: the pod stays "
@@ -125,10 +133,22 @@ void check_k8s001(const Bundle& bundle, Report& report) {
     });
 }
 
+// A chart's own values name no cluster: where those of an environment bring tolerations, these are deployed.
+static bool k8s002_tolerates_elsewhere(const File& chart, const Workload& workload) {
+    return chart.kinds.has(Kind::helm) && std::any_of(chart.calls.begin(), chart.calls.end(), [&](const auto& made) {
+               bool tolerates = false;
+               each_pod(*made, [&](const Workload& other) {
+                   const Node* tolerations = other.pod->find("tolerations");
+                   tolerates = tolerates || (other.kind == workload.kind && tolerations && tolerations->first);
+               });
+               return tolerates;
+           });
+}
+
 void check_k8s002(const Bundle& bundle, Report& report) {
     const auto pools = gpu_pools(bundle, report.knowledge());
     if (pools.empty()) return;
-    pool_joins_each_pod(bundle, [&](const Workload& workload) {
+    const auto judge = [&](const Workload& workload) {
         const Node* tolerations = workload.pod->find("tolerations");
         if (!asks_accelerator(workload) || (tolerations && (tolerations->first || !tolerations->known))) return;
         const auto [taint, pool] = pool_joins_shut_out(workload, pools);
@@ -142,7 +162,11 @@ void check_k8s002(const Bundle& bundle, Report& report) {
                                                   taint->text));
         report.relate(finding, *taint->source, taint->span, "the taint of the pool");
         if (const auto parts = taint_of(taint->text)) pool_joins_add_toleration(workload, *parts, finding, report);
-    });
+    };
+    for (const File* file : bundle.files)
+        each_pod(*file, [&](const Workload& workload) {
+            if (!k8s002_tolerates_elsewhere(*file, workload)) judge(workload);
+        });
 }
 
 void check_k8s012(const Bundle& bundle, Report& report) {

@@ -7,11 +7,24 @@ namespace stoker::lint {
 
 namespace {
 
+// A ConfigMap that was found: what it holds is among the variables of the container.
+bool run014_read(const Container& container, const Node* name) {
+    for (const EnvVar& variable : container.environment) {
+        const Node* document = variable.value.node;
+        while (document && document->parent) document = document->parent;
+        const Node* called = document ? document->at({"metadata", "name"}) : nullptr;
+        const Node* kind = document ? document->find("kind") : nullptr;
+        if (name && called && kind && kind->text == "ConfigMap" && called->text == name->text) return true;
+    }
+    return false;
+}
+
 // Operators that tell each pod where the others meet.
 bool run014_told(const Workload& workload, const Container& container) {
     for (const std::string_view name : {"MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT"})
         if (container.env(name)) return true;
-    if (container.node->find("envFrom")) return true;
+    for (const Node& each : children(container.node->find("envFrom")))
+        if (each.find("prefix") || !run014_read(container, each.at({"configMapRef", "name"}))) return true;
     return workload.kind != "Job" || !workload.api_version.starts_with("batch/");
 }
 

@@ -47,6 +47,10 @@ bool names_a_secret(std::string_view name) {
 
 bool sec004_placeholder(std::string_view value) {
     if (value.empty()) return true;
+    // HF_TOKEN, of secretKey: HF_TOKEN: under which name the secret has it.
+    if (value.find('_') != std::string_view::npos && names_a_secret(value) &&
+        value.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string_view::npos)
+        return true;
     for (const char c : value)
         if (c == '<' || c == '>' || c == '$' || c == '{' || c == '}' || c == '%' || c == ' ' || c == '\t' ||
             c == '\n' || c == '[' || c == ']' || c == '(' || c == '*')
@@ -55,10 +59,9 @@ bool sec004_placeholder(std::string_view value) {
                                         "insert", "todo", "example", "fixme", "secretref", "keyvault"})
         if (contains_nocase(value, part)) return true;
     for (const std::string_view whole :
-         {"true",           "false",   "null",  "none",       "no",       "yes",     "auto",
-          "empty",          "dummy",   "fake",  "not-needed", "na",       "n/a",     "string",
-          "password-stdin", "default", "env",   "file",       "disabled", "enabled", "optional",
-          "required",       "test",    "unset", "-"})
+         {"true",  "false", "null",     "none",       "no",       "yes",      "auto",   "read",           "write",
+          "empty", "dummy", "fake",     "not-needed", "na",       "n/a",      "string", "password-stdin", "default",
+          "env",   "file",  "disabled", "enabled",    "optional", "required", "test",   "unset",          "-"})
         if (equals_ignore_case(value, whole)) return true;
     if (value[0] == '/' || value.starts_with("./") || value.starts_with("~/") || value.starts_with("@") ||
         value.find("://") != std::string_view::npos)
@@ -124,6 +127,11 @@ bool is_default_text(const Value& value) {
            (text.substr(value.span.begin - 2, 2) == ":-" || text.substr(value.span.begin - 2, 2) == ":=");
 }
 
+// What opens a hub of models is about GPU work wherever it stands: a list of variables says nothing else of it.
+bool of_a_model_hub(std::string_view token) {
+    return token.starts_with("hf_") || token.starts_with("nvapi-");
+}
+
 struct SecretFinder {
     const File& file;
     Report& report;
@@ -143,7 +151,7 @@ struct SecretFinder {
         return gpu == 1;
     }
     void tell(const Value& value, std::string_view name, const std::string& address, std::string_view shown) {
-        if (told > 200 || !value.source || !gpu_work()) return;
+        if (told > 200 || !value.source || (!of_a_model_hub(shown) && !gpu_work())) return;
         if (!places.emplace(value.source, value.span.begin).second) return;  // a password that is a token, too
         std::string message =
             name.empty() ? std::string("a secret stands in the text") : std::string(name) + " is a literal";

@@ -63,8 +63,9 @@ void check_sec005(const File& file, Report& report) {
             }
             if (!shell || digest) continue;
             if (!looked) {
-                gpu = work_of(file, report.knowledge()).gpu.has_value() || mentions(file, "nvidia") ||
-                      mentions(file, "cuda");
+                const File& image = file.call && file.kinds.has(Kind::dockerfile) ? *file.call->caller : file;
+                gpu = work_of(image, report.knowledge()).gpu.has_value() || mentions(image, "nvidia") ||
+                      mentions(image, "cuda");
                 looked = true;
             }
             if (!gpu) return;

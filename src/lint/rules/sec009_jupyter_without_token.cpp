@@ -9,9 +9,10 @@ bool sec009_is_notebook(const std::vector<Value>& words) {
     for (std::size_t i = 0; i < words.size() && i < 30; ++i)
         if (words[i].known()) {
             const std::string_view program = program_name(words[i].text);
-            if (program == "jupyter" || program == "jupyter-lab" || program == "jupyter-notebook" ||
-                program == "start-notebook.sh" || program == "start.sh" || program == "jupyterlab")
-                return true;
+            for (const std::string_view known :
+                 {"jupyter", "jupyter-lab", "jupyter-notebook", "jupyterlab", "start-notebook.sh", "start-notebook.py",
+                  "start-singleuser.sh", "start-singleuser.py", "start.sh"})
+                if (program == known) return true;
         }
     return false;
 }

@@ -62,10 +62,12 @@ constexpr std::string_view kSec001Advice = "name the addresses that may come in,
 
 }  // namespace
 
-void check_sec001(const File& file, Report& report) {
+namespace {
+
+void sec001_in(const File& file, const Bundle& bundle, Report& report) {
     bool gpu = false, asked = false;
     const auto is_gpu = [&] {
-        if (!asked) gpu = gpu_file(file, report), asked = true;
+        if (!asked) gpu = gpu_root(file, bundle, report), asked = true;
         return gpu;
     };
     each_resource(file, [&](const Resource& resource) {
@@ -109,7 +111,7 @@ void check_sec001(const File& file, Report& report) {
     });
 }
 
-void check_sec002(const File& file, Report& report) {
+void sec002_in(const File& file, const Bundle& bundle, Report& report) {
     bool gpu = false, asked = false;
     each_resource(file, [&](const Resource& resource) {
         if (resource.type != ResourceType::security_rule) return;
@@ -118,7 +120,7 @@ void check_sec002(const File& file, Report& report) {
         const Value& any_port = resource.get(Attr::port);
         const bool ssh_only = any_port.known() && any_port.text == "22";
         if (!open->port && (!open->by_default || ssh_only || !any_port.known())) return;
-        if (!asked) gpu = gpu_file(file, report), asked = true;
+        if (!asked) gpu = gpu_root(file, bundle, report), asked = true;
         if (!gpu) return;
         const Value& port = open->port ? *open->port : any_port;
         const std::string what =
@@ -131,6 +133,16 @@ void check_sec002(const File& file, Report& report) {
         if (open->source) report.relate(finding, *open->source->source, open->source->span, "everyone");
         finding->advice = kSec001Advice;
     });
+}
+
+}  // namespace
+
+void check_sec001(const Bundle& bundle, Report& report) {
+    for (const File* file : bundle.files) sec001_in(*file, bundle, report);
+}
+
+void check_sec002(const Bundle& bundle, Report& report) {
+    for (const File* file : bundle.files) sec002_in(*file, bundle, report);
 }
 
 }  // namespace stoker::lint

@@ -6,6 +6,7 @@
 #include "lint/read.h"
 #include "lint/shell/az_options.h"
 #include "lint/shell/node_text.h"
+#include "lint/shell/shell_trace.h"
 #include "lint/shell/shell_values.h"
 
 namespace stoker::lint {
@@ -26,7 +27,8 @@ public:
             if (words[1].is("rest")) rest(command);
             const bool pool = words[1].is("batch") && words[2].is("pool") && words[3].is("create");
             for (std::size_t k = 2; k + 1 < words.size(); ++k) {
-                if (pool && words[k].is("--json-file")) batch_pool(words[k + 1]);
+                if (pool && words[k].is("--json-file"))
+                    each_named(words[k + 1], [&](const Value& path) { batch_pool(path); });
                 if (words[k].is("--settings") || words[k].is("--protected-settings")) settings(words[k + 1]);
             }
         }
@@ -35,6 +37,28 @@ public:
     }
 
 private:
+    // The word, or what a loop puts in its place: for f in pools/*.json.
+    template <typename F>
+    void each_named(const Value& word, F&& use) {
+        if (word.known()) return use(word);
+        for (const Value& may : ShellValues::of(file_).alternatives(ShellValues::raw(word, file_.source()))) {
+            const std::size_t star = may.text.find('*'), slash = may.text.rfind('/');
+            if (star == std::string_view::npos) {
+                use(may);
+                continue;
+            }
+            if (!options_.list || (slash != std::string_view::npos && star < slash)) continue;
+            const std::string_view folder = slash == std::string_view::npos ? "." : may.text.substr(0, slash);
+            const std::size_t from = slash == std::string_view::npos ? 0 : slash + 1;
+            for (const std::string& name : options_.list(std::string(folder))) {
+                if (!shell_pattern_matches(name, may.text.substr(from))) continue;
+                Value path = may;
+                path.text = file_.tree.keep(std::string(may.text.substr(0, from)) + name);
+                use(path);
+            }
+        }
+    }
+
     // A file beside the script that a word names; null where there is none.
     File* named(const Value& word, Kinds kinds) {
         std::string_view path = word.text;

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "lint/checked_tree_test.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -90,6 +91,16 @@ TEST(FindAz, IsNotFooledByText) {
             "x.sh",
             "#!/bin/bash\necho az vm create --size Standard_NC6\n# az vm create --size Standard_NC6\naz vm list\n")
             ->resources.empty());
+}
+
+// for f in pools/*.json: each file is a pool.
+TEST(FindAz, FilesOfALoopOverAFolderAreRead) {
+    CheckedTree tree{{{"a.sh", "for f in pools/*.json; do\n  az batch pool create --json-file \"$f\"\ndone\n"},
+                      {"pools/a.json", "{\"id\": \"a\", \"vmSize\": \"standard_nc4as_t4_v3\"}\n"},
+                      {"pools/b.json", "{\"id\": \"b\", \"vmSize\": \"standard_nc6s_v3\"}\n"},
+                      {"other/c.json", "{\"id\": \"c\", \"vmSize\": \"standard_nc6s_v3\"}\n"}},
+                     {}};
+    EXPECT_EQ(tree.places("SKU001"), Places{"pools/b.json:1"});
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ static bool may_launch(const LaunchFinder::Words& words) {
     const std::size_t slash = word.text.rfind('/');
     if (program_of(slash == std::string_view::npos ? word.text : word.text.substr(slash + 1)) != Program::other)
         return true;
-    return slash != std::string_view::npos && words.size() > 1;  // a wrapper of the user's
+    return word.text.ends_with(".sh") ||
+           (slash != std::string_view::npos && words.size() > 1);  // a script or wrapper of the user's
 }
 
 void LaunchFinder::run() {
@@ -29,6 +30,7 @@ void LaunchFinder::run() {
         const Command& command = script.commands[k];
         if (!command.redirects.empty()) heredocs(k);
         if (command.words.empty()) continue;
+        if (command.name() == "envsubst") substituted(command);
         if (command.assignments.empty() && !may_launch(command.words)) continue;
         command_ = static_cast<int>(k);
         Launch launch;
@@ -45,6 +47,7 @@ void LaunchFinder::run() {
         }
         if (calls.empty() && program(command.words, 0, launch, 0)) file_->launches.push_back(std::move(launch));
     }
+    for (const File* sourced : script.sourced) ran_elsewhere(*sourced);
 }
 
 // The program at `at`; true when it is a launch.
@@ -82,8 +85,12 @@ bool LaunchFinder::program(const Words& words, std::size_t at, Launch& launch, i
             case Program::shell: return shell(words, at, launch);
             case Program::eval: guest_of_words(words, at + 1, launch); return false;
             case Program::remote: remote(words, at, launch); return false;
+            case Program::terminal: typed(words, at, launch); return false;
+            case Program::azure: run_by_azure(words, at, launch); return false;
             case Program::sbatch: wrapped(words, at, launch); return false;
-            default: return launcher(words, at, program_of_word, launch, depth);
+            default:
+                if (program_of_word == Program::other && depth == 0) called(words, at, launch);
+                return launcher(words, at, program_of_word, launch, depth);
         }
     }
     return false;

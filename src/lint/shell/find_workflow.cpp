@@ -1,12 +1,15 @@
 // Steps of workflows: GitHub Actions, Azure Pipelines, GitLab CI. Each script is read as one, with the environment that
 // stands above it.
 #include <algorithm>
-#include <array>
 
 #include "base/text.h"
 #include "lint/azure/local_modules.h"
+#include "lint/knowledge.h"
 #include "lint/read.h"
+#include "lint/shell/called_scripts.h"
 #include "lint/shell/node_text.h"
+#include "lint/shell/read_script_files.h"
+#include "lint/shell/step_files.h"
 
 namespace stoker::lint {
 
@@ -22,30 +25,93 @@ public:
     WorkflowFinder(File& file, const ReadOptions& options) : file_(file), options_(options) {}
 
     void run() {
+        dialect_ = step_dialect_of(file_.path(), file_.source().text());
+        if (!dialect_) dialect_ = step_dialect_of("action.yml", "");  // --kind, a template that a pipeline calls
         for (const Node* root : file_.tree.roots) {
+            devices(*root);
             inputs(*root);
             walk(*root, 0);
         }
         file_.services.reserve(file_.services.size() + steps_.size());  // guests point at them
         for (Step& step : steps_) {
             Container& around = file_.services.emplace_back();
-            around.node = step.text;
+            around.node = step.texts.front();
             around.address = "workflow:step/" + std::to_string(file_.services.size());
-            around.anchor = step.text->key_span;
+            around.anchor = step.texts.front()->key_span;
             around.environment = std::move(step.environment);
-            File* guest =
-                read_guest(file_, std::string(step.text->text),
-                           pieces_of_scalar(step.text->text, file_.source(), step.text->span), {}, options_, &around);
-            // Of a shell that is none of ours.
-            if (guest && !guest->problems.empty()) file_.guests.pop_back();
+            around.resources = devices_;
+            std::string text;
+            std::vector<Piece> pieces;
+            for (const Node* part : step.texts) {
+                if (!text.empty() && !text.ends_with('\n')) {
+                    const Span before = part->span;
+                    pieces.push_back({static_cast<std::uint32_t>(text.size()),
+                                      1,
+                                      {before.begin, before.begin},
+                                      Piece::Kind::changed});
+                    text += '\n';
+                }
+                for (Piece piece : pieces_of_scalar(part->text, file_.source(), part->span)) {
+                    piece.guest += static_cast<std::uint32_t>(text.size());
+                    pieces.push_back(piece);
+                }
+                text += part->text;
+            }
+            hide_templates(text);
+            Kinds kinds = classify("", text);  // a heredoc in it may look like something else
+            if (!kinds.has(Kind::launch)) kinds = {Kind::launch};
+            File* guest = read_guest(file_, std::move(text), std::move(pieces), kinds, options_, &around);
+            if (guest && !guest->problems.empty())
+                file_.guests.pop_back();  // of a shell that is none of ours
+            else if (guest)
+                around.scripts.push_back(guest);
         }
     }
 
 private:
     struct Step {
-        const Node* text = nullptr;
+        std::vector<const Node*> texts;  // lines of one shell
         std::vector<EnvVar> environment;
     };
+
+    // accelerators: H100:8, gpu: {name: H100, count: 8}: GPUs beside each node's script.
+    void devices(const Node& root) {
+        const Node* resources = root.find("resources");
+        for (const std::string_view key : {"accelerators", "gpu"}) {
+            const Node* asked = resources ? resources->find(key) : nullptr;
+            if (!asked) continue;
+            const Node* count_of = asked->find("count");
+            if (!count_of && key == "accelerators" && asked->count() == 1) count_of = asked->first;  // {H100: 8}
+            Value amount = Value::of(count_of ? count_of : asked);
+            if (asked->is_scalar()) {
+                const std::size_t colon = asked->text.rfind(':');
+                const std::string_view count = colon == std::string_view::npos ? "1" : asked->text.substr(colon + 1);
+                if (count.empty() || count.find_first_not_of("0123456789") != std::string_view::npos) continue;
+                amount.text = file_.tree.keep(count);
+            } else if (!count_of) {
+                continue;
+            }
+            devices_.push_back({"nvidia.com/gpu", amount, asked->key_span, true});
+        }
+        const Node* nodes = root.find("num_nodes");
+        if (nodes && resources) environment_.push_back({"SKYPILOT_NUM_NODES", Value::of(nodes), nodes->key_span});
+        if (const Node* list = root.find("instance_types");
+            list && list->first && Knowledge::looks_like_size(list->first->text))
+            sizes(*list);
+    }
+    void sizes(const Node& written) {
+        Resource& made = file_.resources.emplace_back();
+        made.address = "task:" + std::string(written.key);
+        made.written = dialect_->tool;
+        made.header = written.key_span;
+        made.whole = written.whole();
+        made.file = &file_;
+        made.source = written.source;
+        made.node = &written;
+        if (written.is_scalar()) made.set(Attr::size, Value::of(&written));
+        for (const Node& each : children(&written))
+            if (each.is_scalar()) made.set(Attr::size, Value::of(&each));
+    }
 
     // ${{ inputs.x }}, ${{ parameters.x }}: their defaults.
     void inputs(const Node& root) {
@@ -225,11 +291,8 @@ private:
         const std::size_t github = file_.path().rfind(".github/");
         if (uses && (!path.starts_with("./") || github == std::string::npos)) return;
         if (other && (path.find('@') != std::string::npos || path.starts_with('/'))) return;
-        if (uses) {  // from the top of the repository
-            const auto floors =
-                std::count(file_.path().begin() + static_cast<std::ptrdiff_t>(github), file_.path().end(), '/');
-            path.erase(0, 2);
-            for (auto k = floors; k > 0; --k) path.insert(0, "../");
+        if (uses) {
+            path = to_the_top(file_) + path.substr(2);
             if (!path.ends_with(".yml") && !path.ends_with(".yaml")) path += "/action.yml";
         }
         auto text = options_.neighbour(path);
@@ -266,12 +329,31 @@ private:
 
     void learn(const Node* names) {
         for (const Node& entry : children(names)) {
-            const Node* name = entry.find("name");
-            const Node* value = entry.find("value");
-            if (entry.is_scalar() && !entry.key.empty())
-                environment_.push_back({entry.key, filled(Value::of(&entry)), entry.key_span});
-            else if (name && value && name->is_scalar() && value->is_scalar())
-                environment_.push_back({name->text, filled(Value::of(value)), name->span});
+            if (const Node* other = entry.find("template"); other && other->is_scalar()) learn_file(other->text);
+            learn_entry(entry);
+        }
+    }
+    void learn_entry(const Node& entry) {
+        const Node *name = entry.find("name"), *value = entry.find("value");
+        if (entry.is_scalar() && !entry.key.empty())
+            environment_.push_back({entry.key, filled(Value::of(&entry)), entry.key_span});
+        else if (name && value && name->is_scalar() && value->is_scalar())
+            environment_.push_back({name->text, filled(Value::of(value)), name->span});
+    }
+    // variables: - template: prod.yml of Azure Pipelines.
+    void learn_file(std::string_view path) {
+        if (!options_.neighbour || path.find('@') != std::string_view::npos || path.starts_with('/') ||
+            ++variable_files_ > kMostWorkflowCalls)
+            return;
+        auto text = options_.neighbour(std::string(path));
+        if (!text || text->size() > kMostWorkflowBytes || text->find('\0') != std::string::npos) return;
+        file_.neighbours.push_back(std::make_unique<File>(path_from(file_.path(), path), std::move(*text)));
+        File& read = *file_.neighbours.back();
+        read_yaml(read);
+        for (const Node* root : read.tree.roots) {
+            const Node* names = root->find("variables");
+            for (const Node& entry : children(names))
+                if (!entry.find("template")) learn_entry(entry);
         }
     }
     // PowerShell and Python are nobody's shell here.
@@ -283,14 +365,31 @@ private:
                     return named->text.find("bash") == std::string_view::npos && named->text != "sh";
         return false;
     }
+    bool is_script(const Node& text) const {
+        return text.is_scalar() && !text.text.empty() && text.source == &file_.source();
+    }
     void script(const Node& text) {
-        if (steps_.size() >= kMostWorkflowSteps || !text.is_scalar() || text.text.empty() ||
-            text.source != &file_.source())
-            return;
+        if (is_script(text)) scripts({&text});
+    }
+    // The lines of a list: of one shell where the tool has it so, and they are all written here.
+    void lines_of(const Node& list) {
+        std::vector<const Node*> texts;
+        for (const Node& each : children(&list)) {
+            if (!dialect_->one_shell || !is_script(each)) {
+                texts.clear();
+                break;
+            }
+            texts.push_back(&each);
+        }
+        if (!texts.empty()) return scripts(std::move(texts));
+        for (const Node& each : children(&list)) line(each);
+    }
+    void scripts(std::vector<const Node*> texts) {
+        if (steps_.size() >= kMostWorkflowSteps) return;
         // The innermost of one name counts, and each name once.
         const auto with = [&](const std::vector<EnvVar>& round) {
             Step step;
-            step.text = &text;
+            step.texts = texts;
             const auto add = [&](const EnvVar& variable) {
                 if (std::none_of(step.environment.begin(), step.environment.end(),
                                  [&](const EnvVar& each) { return each.name == variable.name; }))
@@ -305,7 +404,10 @@ private:
         bool asks = false;
         for (const auto& round : rounds_)
             for (const EnvVar& variable : round)
-                asks |= text.text.find(variable.name) != std::string_view::npos ||
+                asks |= std::any_of(texts.begin(), texts.end(),
+                                    [&](const Node* text) {
+                                        return text->text.find(variable.name) != std::string_view::npos;
+                                    }) ||
                         std::any_of(environment_.begin(), environment_.end(), [&](const EnvVar& each) {
                             return each.value.text.find(variable.name) != std::string_view::npos;
                         });
@@ -328,23 +430,27 @@ private:
             std::vector<const Node*> bases;
             if (depth == 1) extended(node, bases);
             for (const Node* base : bases) learn(base->find("variables"));
-            for (const std::string_view key : {"env", "variables"}) learn(node.find(key));
+            for (const std::string_view key : {"env", "envs", "environment", "variables"}) learn(node.find(key));
             if (node.find("strategy") || node.find("parallel"))
                 if (auto made = rounds(node); !made.empty()) rounds_ = std::move(made);
-            const bool other = other_language(node);
+            const bool other = dialect_->tool != "Ansible" && other_language(node);
             for (const Node* base : bases) {  // what it runs is run with the job's variables
                 if (node.find("script")) break;
                 script(base->find("script") ? *base->find("script") : node);
-                for (const Node& line : children(base->find("script"))) script(line);
+                if (base->find("script")) lines_of(*base->find("script"));
             }
             for (const Node& child : children(&node)) {
-                static constexpr std::array kScripts = {"run", "script", "bash", "inlineScript", "before_script"};
-                if (std::find(kScripts.begin(), kScripts.end(), child.key) == kScripts.end() || other) continue;
+                const auto& keys = dialect_->keys;
+                if (std::find(keys.begin(), keys.end(), child.key) == keys.end() || other) continue;
                 script(child);
                 if (child.is_scalar()) said(node, child.text);
-                for (const Node& each : children(&child)) line(each);
+                if (child.is_array()) lines_of(child);
             }
             calls(node);
+            for (const std::string_view key : kSizeKeys)
+                if (const Node* size = node.find(key);
+                    size && size->is_scalar() && Knowledge::looks_like_size(size->text))
+                    sizes(*size);
         }
         for (const Node& child : children(&node)) walk(child, depth + 1);
         environment_.resize(outer);
@@ -370,12 +476,17 @@ private:
     std::vector<EnvVar> said_;                 // what earlier steps give to later ones
     std::vector<std::vector<EnvVar>> rounds_;  // of the matrix around here
     std::vector<Step> steps_;
+    std::vector<Quantity> devices_;  // what a task of SkyPilot or dstack asks for on each node
+    const StepDialect* dialect_ = nullptr;
+    std::size_t variable_files_ = 0;
 };
 
 }  // namespace
 
 void find_workflow(File& file, const ReadOptions& options) {
-    if (file.kinds.has(Kind::workflow) && !file.tree.roots.empty()) WorkflowFinder(file, options).run();
+    if (file.kinds.has(Kind::workflow) && !file.tree.roots.empty() &&
+        !is_script_file(file.path(), file.source().text()))
+        WorkflowFinder(file, options).run();
 }
 
 }  // namespace stoker::lint

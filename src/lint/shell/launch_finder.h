@@ -1,9 +1,10 @@
 // Finds what starts ranks or a model server, behind srun, docker run, env, numactl and their kin, in scripts and in the
 // words of containers: which program a command runs in the end (find_launches.cpp), what stands in between
-// (launch_starters.cpp), what the launcher is told (launch_ranks.cpp), and heredocs that are code
-// (launch_heredocs.cpp).
+// (launch_starters.cpp), what the launcher is told (launch_ranks.cpp), heredocs that are code (launch_heredocs.cpp),
+// and scripts that it runs (called_scripts.cpp) and files that it fills in (given_files.cpp).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,15 +43,32 @@ private:
     std::size_t singularity(const Words& words, std::size_t at, Launch& launch);
     bool shell(const Words& words, std::size_t at, Launch& launch);
     void remote(const Words& words, std::size_t at, const Launch& launch);
+    void typed(const Words& words, std::size_t at, const Launch& launch);
+    void run_by_azure(const Words& words, std::size_t at, const Launch& launch);
     void wrapped(const Words& words, std::size_t at, Launch& launch);
-    static void given(File& script, std::vector<Directive>& directives);
-    void submitted(const Words& words, std::size_t at, std::size_t script, std::vector<Directive> directives,
-                   std::vector<EnvVar> environment);
     static bool in_container(const Launch& launch);
     static bool gpu_container(const Launch& launch);
     bool under_srun_script(const Value& script, Launch& launch);
     File* guest_of_words(const Words& words, std::size_t at, const Launch& launch, std::size_t end = 1u << 20);
     File* guest(std::string text, std::vector<Piece> pieces, Kinds kinds, const Launch& launch);
+    static void under(File& made, const Launch& launch);
+
+    // ---- called_scripts.cpp
+    static void given(File& script, std::vector<Directive>& directives);
+    std::vector<Directive> own_directives() const;
+    void exported(std::vector<EnvVar>& environment) const;
+    std::unique_ptr<File> script_beside(const Value& word, std::string_view name_of_call, Span at);
+    File& run_here(std::unique_ptr<File> made, std::vector<EnvVar> environment, std::vector<Directive> directives,
+                   const ShellRuns* runs = nullptr);
+    void ran_elsewhere(const File& library);
+    void submitted(const Words& words, std::size_t at, std::size_t script, std::vector<Directive> directives,
+                   std::vector<EnvVar> environment);
+    void called(const Words& words, std::size_t at, const Launch& launch);
+
+    // ---- given_files.cpp
+    std::unique_ptr<File> given_file(const std::string& path, std::string_view name_of_call, Span at);
+    void substituted(const Command& command);
+    void built(const Words& words, std::size_t at);
 
     // ---- launch_ranks.cpp
     bool launcher(const Words& words, std::size_t at, Program program, Launch& launch, int depth);

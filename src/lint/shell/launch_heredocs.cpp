@@ -69,6 +69,14 @@ bool LaunchFinder::reads_code(const Command& command, Kinds& kinds, std::string_
             }
         return false;
     }
+    if (name == "ssh") {  // the shell of the other machine, unless a program there is named
+        std::string_view last;
+        for (std::size_t k = at + 1; k < command.words.size(); ++k) last = command.words[k].text;
+        const bool named = last.find(' ') != std::string_view::npos;
+        if (named && last.find("sh") == std::string_view::npos) return false;
+        kinds = {Kind::launch, Kind::az};
+        return true;
+    }
     if (name == "sbatch") {
         kinds = {Kind::slurm, Kind::launch};
         return true;

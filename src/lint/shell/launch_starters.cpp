@@ -124,6 +124,11 @@ std::size_t LaunchFinder::docker(const Words& words, std::size_t at, Launch& lau
     ++at;
     while (at < words.size() && words[at].known() && words[at].text.starts_with("-")) ++at;
     if (at < words.size() && words[at].is("compose")) return words.size();
+    if (at < words.size() && words[at].is("buildx")) ++at;
+    if (at < words.size() && words[at].is("build")) {
+        built(words, at);
+        return words.size();
+    }
     if (at >= words.size() || !one_of(words[at].text, {"run", "exec", "create"})) return words.size();
     ++at;
     WordOption option;
@@ -148,7 +153,7 @@ std::size_t LaunchFinder::docker(const Words& words, std::size_t at, Launch& lau
 std::size_t LaunchFinder::singularity(const Words& words, std::size_t at, Launch& launch) {
     ++at;
     while (at < words.size() && words[at].known() && words[at].text.starts_with("-")) ++at;
-    if (at >= words.size() || !one_of(words[at].text, {"exec", "run"})) return words.size();
+    if (at >= words.size() || !one_of(words[at].text, {"exec", "run", "start"})) return words.size();
     ++at;
     WordOption option;
     while (at < words.size()) {
@@ -161,6 +166,13 @@ std::size_t LaunchFinder::singularity(const Words& words, std::size_t at, Launch
     return at;
 }
 
+// A text that ends with making a program needs no GPU, whatever its container is made for.
+static bool only_builds(const File& script) {
+    if (script.script.commands.empty()) return false;
+    const std::string_view last = base_name_of(script.script.commands.back().name());
+    return one_of(last, {"make", "cmake", "ninja", "gcc", "g++", "nvcc", "bazel", "meson"});
+}
+
 // bash -c "...": a text of its own.
 bool LaunchFinder::shell(const Words& words, std::size_t at, Launch& launch) {
     bool command = false;
@@ -170,6 +182,7 @@ bool LaunchFinder::shell(const Words& words, std::size_t at, Launch& launch) {
         if (!words[k].text.starts_with("--") && words[k].text.find('c') != std::string_view::npos) command = true;
         if (words[k].text == "-o" || words[k].text == "--rcfile") ++k;
     }
+    if (!command && k < words.size()) called(words, k, launch);
     if (!command || k >= words.size()) {
         // A script in a container of the GPU kind under srun is GPU work; what it does is not seen.
         return launch.under_srun && k < words.size() && under_srun_script(words[k], launch);
@@ -178,7 +191,7 @@ bool LaunchFinder::shell(const Words& words, std::size_t at, Launch& launch) {
     if (file_) {
         File* guest = guest_of_words(words, k, launch, k + 1);
         const bool seen = guest && (!guest->launches.empty() || !guest->guests.empty());
-        if (seen) return false;
+        if (seen || (guest && only_builds(*guest))) return false;
         // What trains inside a container is a script whose name alone can be seen.
         bool trains = false;
         if (guest && launch.under_srun && in_container(launch))
@@ -262,18 +275,23 @@ File* LaunchFinder::guest(std::string text, std::vector<Piece> pieces, Kinds kin
     if (made) guest_held_ += held_by(*made);
     if (made)
         for (Launch& each : made->launches) each.host_command = command_;
-    if (made && launch.under_srun)
-        for (Launch& each : made->launches) {
-            each.under_srun = true;
-            if (each.launcher == Launcher::python) {  // a rank per task
-                each.launcher = Launcher::srun;
-                if (each.nodes.absent()) each.nodes = launch.srun_nodes;
-                if (each.per_node.absent()) each.per_node = launch.srun_tasks_per_node;
-            }
-            if (each.srun_nodes.absent()) each.srun_nodes = launch.srun_nodes;
-            if (each.srun_tasks_per_node.absent()) each.srun_tasks_per_node = launch.srun_tasks_per_node;
-        }
+    if (made) under(*made, launch);
     return made;
+}
+
+// What a text starts that srun runs in every task.
+void LaunchFinder::under(File& made, const Launch& launch) {
+    if (!launch.under_srun) return;
+    for (Launch& each : made.launches) {
+        each.under_srun = true;
+        if (each.launcher == Launcher::python) {  // a rank per task
+            each.launcher = Launcher::srun;
+            if (each.nodes.absent()) each.nodes = launch.srun_nodes;
+            if (each.per_node.absent()) each.per_node = launch.srun_tasks_per_node;
+        }
+        if (each.srun_nodes.absent()) each.srun_nodes = launch.srun_nodes;
+        if (each.srun_tasks_per_node.absent()) each.srun_tasks_per_node = launch.srun_tasks_per_node;
+    }
 }
 
 // ssh node "cd /work && torchrun ...": the words behind the host, for the shell of another machine.
@@ -291,6 +309,30 @@ void LaunchFinder::remote(const Words& words, std::size_t at, const Launch& laun
         if (written.find('$') != std::string_view::npos && written.find('\'') < written.find('$')) return;
     }
     guest_of_words(words, at, launch);
+}
+
+// tmux new-session -d "...", tmux send-keys "..." Enter: a word with blanks in it is what a shell gets.
+void LaunchFinder::typed(const Words& words, std::size_t at, const Launch& launch) {
+    for (std::size_t k = at + 1; k < words.size(); ++k) {
+        if (program_of(base_name_of(words[k].text)) == Program::shell && k + 1 < words.size()) {
+            Launch inner = launch;
+            shell(words, k, inner);
+            return;
+        }
+        if (words[k].text.find(' ') == std::string_view::npos) continue;
+        guest_of_words(words, k, launch, k + 1);
+        return;
+    }
+}
+
+// az vm run-command invoke --scripts "...": for root's shell on the machine.
+void LaunchFinder::run_by_azure(const Words& words, std::size_t at, const Launch& launch) {
+    for (std::size_t k = at + 1; k + 1 < words.size(); ++k) {
+        if (!one_of(words[k].text, {"--scripts", "--script", "--command-to-execute"})) continue;
+        if (words[k + 1].text.find_first_of(" \n") == std::string_view::npos || words[k + 1].text.starts_with('@'))
+            continue;
+        guest_of_words(words, k + 1, launch, k + 2);
+    }
 }
 
 // sbatch with options, and a text or a script beside for it: read with what they say, which counts before the script's
@@ -344,56 +386,6 @@ void LaunchFinder::wrapped(const Words& words, std::size_t at, Launch& launch) {
         file_->kinds.add(Kind::slurm);
     }
     if (!text && k < words.size()) submitted(words, at, k, std::move(directives), std::move(with.environment));
-}
-
-// Options of the command line take the place of the script's own; their values keep the place where they stand.
-void LaunchFinder::given(File& script, std::vector<Directive>& directives) {
-    std::vector<Directive>& all = script.script.directives;
-    std::erase_if(all, [&](const Directive& own) {
-        return std::any_of(directives.begin(), directives.end(),
-                           [&](const Directive& over) { return over.option == own.option; });
-    });
-    for (Directive& each : directives) each.span = each.line = script.script.shebang;
-    all.insert(all.end(), directives.begin(), directives.end());
-}
-
-// The script that sbatch is given, with the options and the environment that it gets here.
-void LaunchFinder::submitted(const Words& words, std::size_t at, std::size_t script, std::vector<Directive> directives,
-                             std::vector<EnvVar> environment) {
-    constexpr std::size_t kMostSubmitted = 8, kMostSubmittedBytes = 256u << 10;
-    std::string_view name = words[script].text;
-    while (name.starts_with("./")) name.remove_prefix(2);
-    if (!words[script].known() || file_->host || file_->call || !options_->neighbour || name.empty() ||
-        name.starts_with('/') || name.find_first_of("$~*? ") != std::string_view::npos ||
-        file_->calls.size() >= kMostSubmitted)
-        return;
-    for (const Assignment& each : file_->script.assignments) {
-        const Value value = ShellValues::of(*file_).value_in_runs(each, *options_);
-        if (!each.exported || each.array || each.in_condition || !value.known()) continue;
-        std::erase_if(environment, [&](const EnvVar& other) { return other.name == each.name; });
-        environment.push_back({each.name, value, each.span});
-    }
-    if (directives.empty() && environment.empty()) return;  // as it stands
-    auto text = options_->neighbour(std::string(name));
-    if (!text || text->size() > kMostSubmittedBytes || !text->starts_with("#!")) return;
-    auto made = std::make_unique<File>(path_from(file_->path(), name), std::move(*text));
-    made->kinds = {Kind::slurm, Kind::launch};
-    ModuleCall call;
-    call.name = "sbatch";
-    call.caller = file_;
-    call.span = words[at].source == &file_->source() ? words[at].span : Span{};
-    made->call = std::move(call);
-    // Apart from the script: it is none of its containers.
-    made->neighbours.push_back(std::make_unique<File>(made->path(), ""));
-    Container& around = made->neighbours.back()->services.emplace_back();
-    around.address = "slurm:" + std::string(name);
-    around.environment = std::move(environment);
-    made->host_container = &around;
-    const ReadOptions alone;  // what it names beside it is read with the script itself
-    read_shell(*made, alone);
-    given(*made, directives);
-    find_launches(*made, alone);
-    file_->calls.push_back(std::move(made));
 }
 
 }  // namespace stoker::lint

@@ -21,6 +21,7 @@ constexpr std::array kPrograms = std::to_array<NamedProgram>({
     {"aphrodite", Program::launcher},
     {"apptainer", Program::singularity},
     {"axolotl", Program::maybe_launcher},
+    {"az", Program::azure},
     {"bash", Program::shell},
     {"builtin", Program::prefix},
     {"catchsegv", Program::prefix},
@@ -36,6 +37,7 @@ constexpr std::array kPrograms = std::to_array<NamedProgram>({
     {"docker", Program::docker},
     {"ds", Program::launcher},
     {"dumb-init", Program::prefix},
+    {"enroot", Program::singularity},
     {"env", Program::prefix},
     {"eval", Program::eval},
     {"exec", Program::prefix},
@@ -71,6 +73,7 @@ constexpr std::array kPrograms = std::to_array<NamedProgram>({
     {"rocprof", Program::profiler},
     {"salloc", Program::salloc},
     {"sbatch", Program::sbatch},
+    {"screen", Program::terminal},
     {"setsid", Program::prefix},
     {"sglang", Program::maybe_launcher},
     {"sh", Program::shell},
@@ -85,6 +88,7 @@ constexpr std::array kPrograms = std::to_array<NamedProgram>({
     {"time", Program::prefix},
     {"timeout", Program::prefix},
     {"tini", Program::prefix},
+    {"tmux", Program::terminal},
     {"torchrun", Program::launcher},
     {"tritonserver", Program::launcher},
     {"trtllm-serve", Program::launcher},
@@ -250,11 +254,10 @@ bool docker_switch(std::string_view name, bool dashes) {
 }
 bool singularity_switch(std::string_view name, bool dashes) {
     if (!dashes) return name.find_first_not_of("cCefipu") == std::string_view::npos;
-    return one_of(name, {"nv",         "rocm",     "writable", "writable-tmpfs", "contain",
-                         "containall", "cleanenv", "no-home",  "fakeroot",       "userns",
-                         "ipc",        "pid",      "net",      "nvccli",         "no-privs",
-                         "keep-privs", "compat",   "unsquash", "no-init",        "disable-cache",
-                         "no-eval",    "uts"});
+    return one_of(name, {"nv",     "rocm",       "writable", "writable-tmpfs", "contain",  "rw",
+                         "root",   "containall", "cleanenv", "no-home",        "fakeroot", "userns",
+                         "ipc",    "pid",        "net",      "nvccli",         "no-privs", "keep-privs",
+                         "compat", "unsquash",   "no-init",  "disable-cache",  "no-eval",  "uts"});
 }
 
 }  // namespace stoker::lint

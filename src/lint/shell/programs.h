@@ -22,7 +22,9 @@ enum class Program : std::uint8_t {
     shell,
     eval,
     sbatch,
-    remote,  // ssh
+    remote,    // ssh
+    terminal,  // tmux, screen: a text for a shell of their own
+    azure,     // az, which has scripts run on machines
     python,
     launcher,        // torchrun: launcher_of_program() says which
     maybe_launcher,  // accelerate, vllm: by the next word

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "lint/read.h"
+#include "lint/shell/called_scripts.h"
 #include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
@@ -263,6 +264,10 @@ private:
         }
         for (const Value& word : words) {
             const std::size_t equals = word.text.find('=');
+            if (const Node* given = environment ? nullptr : given_by_the_build(word.text.substr(0, equals))) {
+                arguments_[std::string(word.text.substr(0, equals))] = Value::of(given);
+                continue;
+            }
             if (equals == std::string_view::npos) {
                 if (!environment) {
                     // A global ARG keeps its default where a stage names it again.
@@ -279,6 +284,13 @@ private:
             resolve(value);
             put(word.text.substr(0, equals), value, word.span, environment);
         }
+    }
+    // --build-arg of the command that builds it comes before a default.
+    const Node* given_by_the_build(std::string_view name) const {
+        if (file_.call)
+            for (const auto& [argument, value] : file_.call->inputs)
+                if (argument == name) return value;
+        return nullptr;
     }
     void put(std::string_view name, const Value& value, Span span, bool environment) {
         arguments_[std::string(name)] = value;
@@ -393,6 +405,7 @@ private:
 
 void read_dockerfile(File& file, const ReadOptions& options) {
     DockerReader(file, options).run();
+    read_copied_scripts(file, options);
 }
 
 }  // namespace stoker::lint

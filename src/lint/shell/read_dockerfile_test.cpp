@@ -1,6 +1,7 @@
 // When this breaks, images of a Dockerfile and what it runs are not seen, or at the wrong line.
 #include <gtest/gtest.h>
 
+#include "lint/checked_tree_test.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -37,6 +38,22 @@ TEST(ReadDockerfile, ReadsHeredocsAndExecForm) {
     EXPECT_EQ(file->guests.front()->environment.size(), 1u);
     ASSERT_EQ(file->launches.size(), 1u);
     EXPECT_EQ(file->launches.front().per_node.text, "2");
+}
+
+// A script that is copied and run is as much of the build as a RUN line.
+TEST(ReadDockerfile, ScriptsThatAreCopiedRunInTheBuild) {
+    const auto tree = [](const std::string& copy, const std::string& run) {
+        return CheckedTree{
+            {{"docker/Dockerfile", "FROM nvidia/cuda:12.6.3-base-ubuntu24.04\n" + copy + "\nRUN " + run + "\n"},
+             {"setup/tools.sh", "#!/bin/sh\ncurl -LsSf https://x.io/i.sh | sh\n"}},
+            {}};
+    };
+    EXPECT_EQ(tree("COPY setup/ /tmp/s/", "chmod +x /tmp/s/*.sh && /tmp/s/tools.sh").places("SEC005"),
+              Places{"setup/tools.sh:2"});
+    EXPECT_EQ(tree("COPY setup/tools.sh /t.sh", "bash /t.sh").places("SEC005").size(), 1u);
+    EXPECT_EQ(tree("COPY . .", "./setup/tools.sh").places("SEC005").size(), 1u);
+    EXPECT_EQ(tree("COPY setup/ /tmp/s/", "true").places("SEC005"), Places{}) << "it is not run";
+    EXPECT_EQ(tree("COPY --from=base /setup/ /tmp/s/", "/tmp/s/tools.sh").places("SEC005"), Places{});
 }
 
 }  // namespace

@@ -216,7 +216,12 @@ std::vector<std::vector<Value>> ShellValues::words_in_runs(const Command& comman
     // xargs makes words that stand nowhere in the command.
     const bool fed = !command.words.empty() && command.words[0].is("xargs");
     if ((before == 0 && !fed) || command.words[0].source != &source_) return found;
-    const auto* runs = trace(options).runs(raw(command.words[0], source_).begin);
+    const std::uint32_t begin = raw(command.words[0], source_).begin;
+    const std::vector<std::vector<TracedText>>* runs = nullptr;
+    if (run_by_ == nullptr)
+        runs = trace(options).runs(begin);
+    else if (const auto it = run_by_->find(begin); it != run_by_->end())
+        runs = &it->second;
     if (runs == nullptr || runs->empty()) return found;
     // Words that are known in part are parted as far as they are: nothing of that may be lost.
     const auto known_in = [](const auto& words) {
@@ -238,6 +243,10 @@ std::vector<std::vector<Value>> ShellValues::words_in_runs(const Command& comman
         for (const TracedText& word : words) one.push_back(value_of_traced(word));
     }
     return found;
+}
+
+const ShellRuns* ShellValues::runs_in(const Source& sourced, const ReadOptions& options) {
+    return trace(options).runs_in(sourced);
 }
 
 Value ShellValues::value_in_runs(const Assignment& assignment, const ReadOptions& options) {

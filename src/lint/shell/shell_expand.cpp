@@ -311,7 +311,7 @@ std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quot
         if (file_.host && file_.host->kinds.has(Kind::workflow) && file_.host_container && depth <= kExpansionDepth &&
             file_.host_container->env(inside))
             if (Variable* variable = find(inside)) {
-                put_variable(*variable, {at, j}, true, out);
+                put_variable(*variable, {at, j}, quoted, out);
                 return j;
             }
         if (inside.starts_with("printf ") && put_printf({at + 2 + 7, j - 1}, quoted, out, depth + 1)) return j;

@@ -40,6 +40,11 @@ ShellTrace::ShellTrace(File& file, const ReadOptions& options) : file_(file), op
         if (directive.option == "gpus-per-node") says({"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"});
         if (directive.option == "gres" && directive.value.text.starts_with("gpu")) says({"SLURM_GPUS_ON_NODE"});
     }
+    if (file.script.arguments) {
+        arguments_.emplace();
+        for (const Value& each : *file.script.arguments)
+            arguments_->push_back({std::string(each.text), each.span, each.source, each.known(), each.assumed, {}});
+    }
     if (unit_->tree.root >= 0) run(unit_->tree.root);
     variables_.clear();
     substitutions_.clear();
@@ -48,6 +53,11 @@ ShellTrace::ShellTrace(File& file, const ReadOptions& options) : file_(file), op
 const std::vector<std::vector<TracedText>>* ShellTrace::runs(std::uint32_t begin) const {
     const auto it = runs_.find(begin);
     return it == runs_.end() ? nullptr : &it->second;
+}
+
+const ShellRuns* ShellTrace::runs_in(const Source& sourced) const {
+    const auto it = elsewhere_.find(&sourced);
+    return it == elsewhere_.end() ? nullptr : &it->second;
 }
 
 const TracedText* ShellTrace::assigned(std::uint32_t begin) const {
@@ -98,7 +108,7 @@ bool ShellTrace::feed_of(const ShellNode& node, Feed& out) {
 }
 
 void ShellTrace::note(const ShellNode& node, const Fields& words) {
-    if (unit_->source != &file_.source() || node.words.empty()) return;
+    if (node.words.empty()) return;
     // Assignments may stand before the words.
     std::uint32_t begin = node.words[0].begin;
     for (const Span word : node.words) {
@@ -108,7 +118,7 @@ void ShellTrace::note(const ShellNode& node, const Fields& words) {
         while (name < raw.size() && shell_name_char(raw[name])) ++name;
         if (name == 0 || name >= raw.size() || raw[name] != '=') break;
     }
-    std::vector<Fields>& all_runs = runs_[begin];
+    std::vector<Fields>& all_runs = (unit_->source == &file_.source() ? runs_ : elsewhere_[unit_->source])[begin];
     if (all_runs.size() >= kMostRuns) return;
     const auto same = [&](const Fields& other) {
         return std::equal(words.begin(), words.end(), other.begin(), other.end(),

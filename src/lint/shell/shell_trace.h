@@ -38,12 +38,17 @@ struct TracedText {
     Span word;  // of the words of a command: the raw one that it came of
 };
 
+// By where the first word of a command begins.
+using ShellRuns = std::unordered_map<std::uint32_t, std::vector<std::vector<TracedText>>>;
+
 class ShellTrace {
 public:
     ShellTrace(File& file, const ReadOptions& options);
 
     // The words of the command whose first word begins at `begin`, in each of its runs; each different one once.
     const std::vector<std::vector<TracedText>>* runs(std::uint32_t begin) const;
+    // Those of the commands of a file that it sources, run here: functions of a library. Null: none is.
+    const ShellRuns* runs_in(const Source& sourced) const;
     // The one value that the assignment at `begin` gives.
     const TracedText* assigned(std::uint32_t begin) const;
 
@@ -152,7 +157,8 @@ private:
     Flow flow_ = Flow::on;
     int depth_ = 0;
     std::size_t steps_ = 0, bytes_ = 0;
-    std::unordered_map<std::uint32_t, std::vector<Fields>> runs_;
+    ShellRuns runs_;
+    std::map<const Source*, ShellRuns> elsewhere_;
     std::unordered_map<std::uint32_t, std::optional<TracedText>> assigned_;
 };
 

@@ -81,9 +81,10 @@ ShellValues::Variable* ShellValues::find(std::string_view name) {
         }
     }
     if (const Container* container = file_.host_container) {
-        if (const EnvVar* given = container->env(name); given && given->value.known() && !set_by_scheduler(name)) {
+        if (const EnvVar* given = container->env(name); given && !set_by_scheduler(name)) {
             Variable& variable = made(given->name);
             variable.state = Variable::State::settled;
+            if (!given->value.known()) return &variable;  // there, and nobody knows what it says
             variable.one = true;
             variable.value.text = given->value.text;
             variable.value.runs.push_back({0, {0, 0}, &source_, false, false, true});

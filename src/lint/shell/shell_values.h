@@ -16,6 +16,7 @@ namespace stoker::lint {
 
 class ShellTrace;
 struct TracedText;
+using ShellRuns = std::unordered_map<std::uint32_t, std::vector<std::vector<TracedText>>>;
 
 // A run of bytes of an expanded word, and where they were written.
 struct ShellRun {
@@ -76,6 +77,10 @@ public:
     // The words of a command in each of its runs, where following the script tells more of them than looking at its
     // words does; none elsewhere.
     std::vector<std::vector<Value>> words_in_runs(const Command& command, const ReadOptions& options);
+    // The runs of the commands of a file that the script sources; null: none of them runs.
+    const ShellRuns* runs_in(const Source& sourced, const ReadOptions& options);
+    // Of a file that is sourced: how whoever sources it runs its commands, in place of what the file alone tells.
+    void run_by(const ShellRuns& runs) { run_by_ = &runs; }
     // What an assignment gives, where following the script tells.
     Value value_in_runs(const Assignment& assignment, const ReadOptions& options);
     // What stands around the script under that name: the environment of a container or a step, a script that holds it.
@@ -164,6 +169,7 @@ private:
     const Command* call_ = nullptr;
     Span called_;  // its body
     std::unique_ptr<ShellTrace> trace_;
+    const ShellRuns* run_by_ = nullptr;
     // Kept for their memory.
     Expanded scratch_;
     std::vector<Value> collected_;

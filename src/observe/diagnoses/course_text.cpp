@@ -149,7 +149,8 @@ std::optional<Pauses> pauses_of(const RunEvidence& evidence) {
     out.usual_s = median_of(shortest);
     if (const double mean = median_of(others); mean > out.usual_s && mean < kAlike * out.usual_s) out.usual_s = mean;
     if (!(out.usual_s > 0) || !(out.steps > 0)) return std::nullopt;
-    out.step_s = time / out.steps;
+    out.step_s = out.whole_s = time / out.steps;
+    if (const MeasureSpread* step = rank->find("step_s")) out.whole_s = std::max(out.step_s, step->mean);
     std::vector<PauseStep> steps;
     for (const CoursePoint& point : rank->course("longest_s")) {
         if (point.mean <= diagnosis_threshold("pauses.factor") * out.usual_s) continue;

@@ -29,13 +29,14 @@ std::optional<Rise> rise_of(const Course& course, double share);
 // Steps that take many times as long as is usual.
 struct Pauses {
     double usual_s = 0, longest_s = 0;
-    double steps = 0, step_s = 0;    // that were looked at, and their mean
+    double steps = 0, step_s = 0;    // that were looked at, and the mean of what they compute
+    double whole_s = 0;              // the mean of them with what they wait for
     double seen = 0, in_them_s = 0;  // seconds with one, and what those took beyond the usual
     double cost_s = 0;               // of a step on average
     bool regular = false;            // they come at the program's own beat: so many steps apart, or a multiple of that
     std::optional<double> every;     // so many
     std::vector<EvidenceSpan> spans;
-    double share() const { return step_s > 0 ? cost_s / step_s : 0; }
+    double share() const { return whole_s > 0 ? cost_s / whole_s : 0; }
     // Enough of them, and they explain what steps are longer than the usual.
     bool matter() const;
 };

@@ -188,8 +188,7 @@ DiagnosisVerdict judge_cpu_limit(const RunEvidence& evidence) {
             fmt::format("ready threads wait, for other programs: they use {:.2f} processors", foreign->processors));
     }
     if (auto idle = of_idle(evidence, *step, *cpu)) return diagnosis_found(std::move(*idle));
-    return diagnosis_ruled_out(fmt::format("ready threads wait {} of the time they run{}",
-                                           percent_text(*wait / std::max(*cpu, 0.01)),
+    return diagnosis_ruled_out(fmt::format("ready threads wait {}{}", queue_text(*wait / std::max(*cpu, 0.01)),
                                            worst == nullptr ? "" : ", none is throttled"));
 }
 

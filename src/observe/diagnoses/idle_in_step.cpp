@@ -14,8 +14,8 @@ namespace {
 // What a rank does not compute in a step and does not wait for a processor either. `told`: without what it says that it
 // waits for.
 double idle_of(const RankEvidence& rank, double step, bool told) {
-    const double queue = std::min(1.0, rank.mean("run_wait").value_or(0)) + rank.mean("throttled").value_or(0) +
-                         std::min(1.0, rank.mean("blocked").value_or(0));
+    const double queue = std::min(1.0, queued_seconds(rank, step).value_or(0) / step) +
+                         rank.mean("throttled").value_or(0) + std::min(1.0, rank.mean("blocked").value_or(0));
     const auto used = rank.mean("cpu_s"), compute = rank.mean("compute_s");
     if (told && used && compute) return *compute - *used - rank.mean("sync_s").value_or(0) - queue * step;
     const double waits = rank.mean("wait_s").value_or(0) + rank.mean("allreduce_s").value_or(0);
@@ -30,6 +30,9 @@ DiagnosisVerdict judge_idle_in_step(const RunEvidence& evidence) {
     // Whoever waits for a GPU stands still; what the driver tells of it has rules of its own (gpu-idle).
     if (evidence.planned.devices || evidence.mean("gpu_util"))
         return diagnosis_silent("ranks without GPUs: their processors may wait for those");
+    const auto foreign = foreign_use(evidence);
+    if (foreign && foreign->much && !evidence.mean("run_wait") && !evidence.mean("queued_s"))
+        return diagnosis_silent("run_wait: other programs use the processors too");
     const bool told = std::all_of(evidence.ranks.begin(), evidence.ranks.end(),
                                   [](const RankEvidence& rank) { return rank.find("wait_s") != nullptr; });
     if (!told && evidence.ranks.size() > 1)
@@ -41,7 +44,12 @@ DiagnosisVerdict judge_idle_in_step(const RunEvidence& evidence) {
         if (const double its = idle_of(rank, *step, told); least == nullptr || its < idle) least = &rank, idle = its;
     // What is done now and then has a rule.
     if (const auto pauses = pauses_of(evidence); pauses && pauses->matter()) idle -= pauses->cost_s;
-    const char* threshold = told ? "idle.share" : "idle.untold_share";
+    // Beside others: how long all threads waited is looked at every few seconds, and of threads that came and went it
+    // is estimated.
+    const bool exact = told && least->find("queued_s") != nullptr;
+    const char* threshold = !exact && foreign && foreign->much ? "idle.beside_share"
+                            : told                             ? "idle.share"
+                                                               : "idle.untold_share";
     const double cpu = least->mean("cpu").value_or(0);
     if (idle < diagnosis_threshold(threshold) * *step)
         return diagnosis_ruled_out(

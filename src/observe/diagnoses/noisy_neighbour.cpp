@@ -17,8 +17,8 @@ DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence) {
         return diagnosis_ruled_out(
             fmt::format("other programs use {:.2f} processors, {} of the machine; {}", foreign->processors,
                         percent_text(foreign->share),
-                        queue ? fmt::format("ready threads wait {} of the time they run, {} of a step at most",
-                                            percent_text(queue->share), milliseconds_text(queue->cost_s))
+                        queue ? fmt::format("ready threads wait {}, {} of a step at most", queue_text(queue->share),
+                                            milliseconds_text(queue->cost_s))
                               : std::string("how long ready threads wait is not known")));
     const auto crowd = own_crowd(evidence);
     if (crowd && crowd->fills && !stolen)

@@ -12,10 +12,13 @@ DiagnosisVerdict judge_pauses(const RunEvidence& evidence) {
     const auto pauses = evidence.step_s() && evidence.steady ? pauses_of(evidence) : std::nullopt;
     if (!pauses) return diagnosis_silent("steps over some seconds");
     if (!pauses->matter())
-        return diagnosis_ruled_out(fmt::format("{:.0f} step{} took {:.0f} times as long as is usual, {} of the time",
+        return diagnosis_ruled_out(fmt::format("{:.0f} step{} took {:.0f} times as long as is usual, {} of the time{}",
                                                pauses->seen, pauses->seen == 1 ? "" : "s",
                                                diagnosis_threshold("pauses.factor"),
-                                               percent_text(pauses->in_them_s / (pauses->step_s * pauses->steps))));
+                                               percent_text(pauses->in_them_s / (pauses->whole_s * pauses->steps)),
+                                               pauses->seen < 3 || pauses->share() < diagnosis_threshold("pauses.share")
+                                                   ? ""
+                                                   : ", at no beat: the others are uneven as well"));
     // One of each second is seen at the most; several explain more than that.
     const double seen = std::max(pauses->seen, pauses->cost_s * pauses->steps * pauses->seen / pauses->in_them_s);
     const double every = pauses->every.value_or(std::max(2.0, pauses->steps / seen));

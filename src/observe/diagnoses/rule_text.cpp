@@ -32,12 +32,24 @@ std::string rate_text(double bytes_per_s) {
     return size_text(bytes_per_s) + "/s";
 }
 
+std::string queue_text(double share) {
+    constexpr double kTimes = 2;
+    return share < kTimes ? percent_text(share) + " of the time they run"
+                          : fmt::format("{:.1f} times as long as they run", share);
+}
+
 std::optional<double> queue_share(const RankEvidence& rank) {
-    constexpr double kLeastRunning = 0.05;  // cores; less says nothing
+    constexpr double kLeast = 0.05, kHardlyRuns = 0.01;  // cores; who neither runs nor wants to says nothing
     const auto wait = rank.mean("run_wait"), cpu = rank.mean("cpu");
-    if (!wait || !cpu || *cpu < kLeastRunning) return std::nullopt;
+    if (!wait || !cpu || std::max(*cpu, *wait) < kLeast) return std::nullopt;
     if (rank.mean("throttled").value_or(0) >= diagnosis_threshold("cpu.throttled_share")) return std::nullopt;
-    return *wait / *cpu;
+    return *wait / std::max(*cpu, kHardlyRuns);
+}
+
+std::optional<double> queued_seconds(const RankEvidence& rank, double step_s) {
+    if (const auto told = rank.mean("queued_s")) return told;
+    const auto wait = rank.mean("run_wait");
+    return wait ? std::optional(*wait * step_s) : std::nullopt;
 }
 
 std::optional<CommonQueue> common_queue(const RunEvidence& evidence) {
@@ -60,7 +72,9 @@ std::optional<CommonQueue> common_queue(const RunEvidence& evidence) {
         if (worked > 0 && widest <= 1 && *rank.mean("cpu") <= kOneThread)
             common->cost_s = std::clamp(common->cost_s, 0.0, std::max(0.0, *step - worked));
         // Ready threads hold a step up for no longer than they wait.
-        if (whole) common->cost_s = std::min(common->cost_s, *rank.mean("run_wait") * *whole);
+        if (whole) common->cost_s = std::min(common->cost_s, *queued_seconds(rank, *whole));
+        // Of a rank that computes with one thread and tells what that one waited, no more has to be known.
+        if (const auto told = rank.mean("queued_s"); told && widest <= 1) common->cost_s = *told;
         common->much = *share >= diagnosis_threshold("cpu.queue_share") &&
                        common->cost_s >= diagnosis_threshold("cpu.queue_least_share") * whole.value_or(*step);
     }

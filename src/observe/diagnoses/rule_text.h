@@ -27,10 +27,14 @@ std::string planned_text(std::optional<double> seconds);  // " (planned 18 ms)";
 std::string percent_text(double share);                   // "7 %"
 std::string size_text(double bytes);                      // "3.1 GB", "12 MB", "0.4 MB"
 std::string rate_text(double bytes_per_s);                // "3.1 GB/s", "12 MB/s"
+std::string queue_text(double share);  // "30 % of the time they run", "4.2 times as long as they run"
 
-// How long ready threads of a rank wait for a processor, for each second that they run. Nothing: not known, it hardly
-// runs at all, or a quota stops it, which counts as waiting too.
+// How long ready threads of a rank wait for a processor, for each second that they run. Nothing: not known, they hardly
+// want to run at all, or a quota stops it, which counts as waiting too.
 std::optional<double> queue_share(const RankEvidence& rank);
+// How long a rank waits for a processor in a step: what the program tells of the thread that makes the steps
+// (python/stoker_torch), else all its threads together.
+std::optional<double> queued_seconds(const RankEvidence& rank, double step_s);
 // What all ranks wait alike: the smallest share, and what it costs in the step of that rank. What one of them waits
 // beyond is told of a straggler.
 struct CommonQueue {

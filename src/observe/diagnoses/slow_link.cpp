@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "observe/diagnoses/rule_text.h"
 
@@ -16,6 +18,17 @@ bool sleeps_in_collectives(const RankEvidence& rank, double transfer_s) {
     if (!cpu || !whole || !run_wait) return false;
     const double worked = *cpu * *whole;
     return std::max(0.0, worked - compute.value_or(0)) + *run_wait * worked < kAwake * transfer_s;
+}
+
+// The nodes that the link joins; none: all ranks are on one, or nobody knows.
+std::vector<std::string> joined_nodes(const RunEvidence& evidence) {
+    std::vector<std::string> nodes;
+    for (const RankEvidence& rank : evidence.ranks)
+        if (!rank.node.empty() && std::find(nodes.begin(), nodes.end(), rank.node) == nodes.end())
+            nodes.push_back(rank.node);
+    std::sort(nodes.begin(), nodes.end());
+    if (nodes.size() < 2) nodes.clear();
+    return nodes;
 }
 
 }  // namespace
@@ -62,16 +75,25 @@ DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
     }
     const double planned = evidence.planned.collectives_s.value_or(0), cost = *transfer - late - planned;
     if (cost < diagnosis_threshold("link.share") * *step)
-        return diagnosis_ruled_out(fmt::format("{} a step in collectives that wait for nobody (planned {})",
-                                               milliseconds_text(*transfer), milliseconds_text(planned)));
+        return diagnosis_ruled_out(
+            fmt::format("{} a step in collectives that wait for nobody{}{}", milliseconds_text(*transfer),
+                        planned_text(evidence.planned.collectives_s),
+                        late > 0.02 * *step ? fmt::format(", {} of it for a processor", milliseconds_text(late)) : ""));
+    const auto nodes = joined_nodes(evidence);
+    // Of more than two the slowest link holds up all: only a measurement of pairs tells which it is.
+    const std::string where = nodes.empty()       ? ""
+                              : nodes.size() == 2 ? fmt::format(", between {} and {}", nodes[0], nodes[1])
+                                                  : fmt::format(", among {} nodes", nodes.size());
     Diagnosis found{
-        .what = fmt::format("{} a step in collectives that wait for nobody{}", milliseconds_text(*transfer),
-                            planned_text(evidence.planned.collectives_s)),
+        .what = fmt::format("{} a step in collectives that wait for nobody{}{}", milliseconds_text(*transfer),
+                            planned_text(evidence.planned.collectives_s), where),
         .evidence = {fmt::format("{} of the step", percent_text(*transfer / *step))},
         .cost_s = cost,
-        .fix =
-            "measure the link (stoker doctor serve at one node, stoker doctor network --peer at the other); fewer "
-            "bytes: gradient accumulation or compression (comm_hooks.fp16_compress_hook)",
+        .fix = fmt::format("measure the link (stoker doctor serve at {}, stoker doctor network --peer {} at "
+                           "{}); fewer bytes: gradient accumulation or compression "
+                           "(comm_hooks.fp16_compress_hook)",
+                           nodes.empty() ? "one node" : nodes[0], nodes.empty() ? "NODE" : nodes[0],
+                           nodes.size() == 2 ? nodes[1] : "the other"),
         .rank = {}};
     for (const char* name : {"net_loopback", "net_sent"}) {
         const auto bytes = quickest->mean(name);

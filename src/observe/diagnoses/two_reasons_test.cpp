@@ -123,6 +123,54 @@ TEST(TwoReasons, ASleepIsToldBesideANeighbour) {
     EXPECT_LE(neighbour == nullptr ? 0 : neighbour->cost_s, 0.13 * 0.04 + 1e-9);
 }
 
+// However much more the neighbours cost: what stands still is not what waits for a processor.
+TEST(TwoReasons, ASleepIsToldBesideManyNeighbours) {
+    RunEvidence sleeps = run_of(120, [](int) { return 0.1; });
+    RankEvidence& rank = sleeps.ranks[0];
+    for (const auto& [name, value] : {std::pair{"cpu", 0.07}, {"run_wait", 0.41}, {"foreign_cpu", 1.9}})
+        rank.measures[name] = constant(value);
+    ASSERT_NE(find(diagnose(sleeps), "idle-in-step"), nullptr);
+    EXPECT_NEAR(find(diagnose(sleeps), "idle-in-step")->cost_s, 0.052, 0.001);
+    // A third of a step may be what the looks at threads have missed; what the program tells has missed nothing.
+    rank.measures["run_wait"] = constant(0.6);
+    EXPECT_EQ(find(diagnose(sleeps), "idle-in-step"), nullptr);
+    for (const auto& [name, value] : {std::pair{"cpu_s", 0.007}, {"queued_s", 0.06}})
+        rank.measures[name] = constant(value);
+    EXPECT_NE(find(diagnose(sleeps), "idle-in-step"), nullptr);
+}
+
+TEST(TwoReasons, FirstStepsBesideNeighboursAreWhatTheyWouldTakeAlone) {
+    RunEvidence begins = run_of(55, [](int) { return 0.17; });
+    begins.steady->warm_up_steps = 6;
+    begins.steady->warm_up_s = 2.6;
+    begins.steady->all_step_s = 0.2;
+    EXPECT_NE(find(diagnose(begins), "warm-up"), nullptr);
+    crowd(begins, 0.4);
+    EXPECT_EQ(find(diagnose(begins), "warm-up"), nullptr);
+    begins.steady->warm_up_s = 7;
+    EXPECT_NE(find(diagnose(begins), "warm-up"), nullptr);
+}
+
+// Who is left a twentieth of a processor waits most of all.
+TEST(TwoReasons, WhoHardlyGetsAProcessorWaitsForOne) {
+    RunEvidence starved = run_of(200, [](int) { return 0.1; });
+    starved.ranks[0].measures["cpu_s"] = constant(0.004);
+    for (const auto& [name, value] : {std::pair{"cpu", 0.04}, {"run_wait", 0.62}, {"foreign_cpu", 1.96}})
+        starved.ranks[0].measures[name] = constant(value);
+    const Diagnoses told = diagnose(starved);
+    ASSERT_NE(find(told, "noisy-neighbour"), nullptr);
+    EXPECT_NEAR(find(told, "noisy-neighbour")->cost_s, 0.062, 0.001);
+}
+
+// A share of what is computed is none of the step: who waits for data nine tenths of it has no time to pause in.
+TEST(TwoReasons, PausesAreAShareOfTheWholeStep) {
+    RunEvidence waits = run_of(400, [](int number) { return number % 20 == 0 ? 0.05 : 0.01; });
+    ASSERT_NE(find(diagnose(waits), "pauses"), nullptr);
+    waits.ranks[0].measures["step_s"] = constant(0.1);
+    waits.ranks[0].measures["wait_s"] = constant(0.088);
+    EXPECT_EQ(find(diagnose(waits), "pauses"), nullptr);
+}
+
 TEST(TwoReasons, WhoComputesMoreInEachStepGetsSlowerByItself) {
     const auto grows = [](int number) { return 0.1 * (1 + 0.01 * number); };
     RunEvidence own = run_of(120, grows);
@@ -240,6 +288,77 @@ TEST(TwoReasons, NeighboursAreNoSlowLink) {
     EXPECT_EQ(find(diagnose(sleeps), "straggler"), nullptr);
     sleeps.ranks[0].measures["cpu_s"] = constant(0.03);
     EXPECT_NE(find(diagnose(sleeps), "straggler"), nullptr);
+}
+
+// Beside neighbours a rank that is late without computing more may sleep: then it is not ready for a processor either.
+TEST(TwoReasons, ARankThatSleepsIsLateByItsOwnDoing) {
+    RunEvidence late = run_of(200, [](int) { return 0.05; });
+    late.ranks.push_back(late.ranks[0]);
+    late.ranks[1].rank = 1;
+    crowd(late, 0.1);
+    for (RankEvidence& rank : late.ranks)
+        for (const auto& [name, value] : {std::pair{"step_s", 0.05},
+                                          {"compute_s", 0.014},
+                                          {"allreduce_s", 0.036},
+                                          {"cpu_s", 0.005},
+                                          {"run_wait", 0.3}})
+            rank.measures[name] = constant(value);
+    late.ranks[1].measures["compute_s"] = constant(0.045);
+    late.ranks[1].measures["allreduce_s"] = constant(0.005);
+    const Diagnoses told = diagnose(late);
+    const Diagnosis* straggler = find(told, "straggler");
+    ASSERT_NE(straggler, nullptr);
+    EXPECT_EQ(straggler->rank, 1);
+    EXPECT_NE(straggler->fix.find("py-spy"), std::string::npos);
+    // As late, and ready for a processor all the time: that is the neighbours' doing.
+    late.ranks[1].measures["run_wait"] = constant(0.85);
+    EXPECT_EQ(find(diagnose(late), "straggler"), nullptr);
+    // What it computes more waits for a processor as all else does.
+    late.ranks[1].measures["cpu_s"] = constant(0.012);
+    EXPECT_NE(find(diagnose(late), "straggler"), nullptr);
+}
+
+// All threads of a rank wait together, those that only carry bytes too. The hook says what the thread of the steps
+// waits.
+TEST(TwoReasons, WhatTheThreadOfTheStepsWaitsTellsASleepFromAQueue) {
+    RunEvidence late = run_of(200, [](int) { return 0.063; });
+    late.ranks.push_back(late.ranks[0]);
+    late.ranks[1].rank = 1;
+    crowd(late, 0.08);
+    for (RankEvidence& rank : late.ranks)
+        for (const auto& [name, value] : {std::pair{"step_s", 0.063},
+                                          {"compute_s", 0.005},
+                                          {"allreduce_s", 0.058},
+                                          {"cpu_s", 0.005},
+                                          {"queued_s", 0.012},
+                                          {"run_wait", 0.93}})
+            rank.measures[name] = constant(value);
+    late.ranks[1].measures["compute_s"] = constant(0.04);
+    late.ranks[1].measures["allreduce_s"] = constant(0.023);
+    const Diagnoses told = diagnose(late);
+    ASSERT_NE(find(told, "straggler"), nullptr);
+    ASSERT_NE(find(told, "noisy-neighbour"), nullptr);
+    EXPECT_NEAR(find(told, "noisy-neighbour")->cost_s, 0.012, 1e-9);
+    late.ranks[1].measures["queued_s"] = constant(0.045);
+    EXPECT_EQ(find(diagnose(late), "straggler"), nullptr);
+    // Who waits for a GPU is neither on a processor nor ready for one.
+    late.ranks[1].measures["queued_s"] = constant(0.012);
+    late.planned.devices = true;
+    EXPECT_EQ(find(diagnose(late), "straggler"), nullptr);
+}
+
+// The one worker of a loader gets a processor when the neighbours leave it one.
+TEST(TwoReasons, AWorkerThatWaitsForAProcessorIsNoSlowLoader) {
+    RunEvidence loads = run_of(170, [](int) { return 0.065; });
+    RankEvidence& rank = loads.ranks[0];
+    for (const auto& [name, value] : {std::pair{"wait_s", 0.0065}, {"compute_s", 0.057}, {"processes", 2.0}})
+        rank.measures[name] = constant(value);
+    EXPECT_NE(find(diagnose(loads), "starved-input"), nullptr);
+    crowd(loads, 0.55);
+    rank.measures["run_wait"] = constant(2.2);
+    EXPECT_EQ(find(diagnose(loads), "starved-input"), nullptr);
+    rank.measures["processes"] = constant(1);
+    EXPECT_NE(find(diagnose(loads), "starved-input"), nullptr);
 }
 
 }  // namespace

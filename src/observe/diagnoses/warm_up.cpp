@@ -16,11 +16,16 @@ DiagnosisVerdict judge_warm_up(const RunEvidence& evidence) {
     const double extra = steady.warm_up_s - steady.warm_up_steps * *step;
     const double total = steady.warm_up_s + steady.steps * *step;
     constexpr double kMostSteps = 0.35;  // more is no beginning: something else has changed
-    const double share = total > 0 ? std::max(0.0, extra) / total : 0;
+    // Beside others, first steps wait for processors as all do: what counts is what they would take alone.
+    const auto foreign = foreign_use(evidence);
+    const auto queue = common_queue(evidence);
+    const double alone = foreign && foreign->much && queue && queue->much ? 1 / (1 + queue->share) : 1;
+    const double share = total > 0 ? std::max(0.0, extra) * alone / total : 0;
     if (share < diagnosis_threshold("warmup.share") ||
         steady.warm_up_steps > kMostSteps * (steady.warm_up_steps + steady.steps))
-        return diagnosis_ruled_out(fmt::format("the first {:.0f} steps took {} longer in all", steady.warm_up_steps,
-                                               milliseconds_text(std::max(0.0, extra))));
+        return diagnosis_ruled_out(fmt::format("the first {:.0f} steps took {} longer in all{}", steady.warm_up_steps,
+                                               milliseconds_text(std::max(0.0, extra)),
+                                               alone < 1 ? ", beside other programs" : ""));
     return diagnosis_found(
         {.what =
              fmt::format("the first {:.0f} steps took {:.1f} s longer in all; counted in, a step is {} and not {}",

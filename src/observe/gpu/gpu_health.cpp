@@ -129,11 +129,10 @@ std::vector<HealthCheck> judge_gpus(const GpuView& view, const GpuHealthPolicy& 
                 .layer = HealthLayer::device, .name = "gpu-" + replace_all(rule.condition, ":", "-"), .node = node};
             std::replace(check.name.begin(), check.name.end(), '_', '-');
             check.verdict = rule.verdict;
-            check.measured = seen.count, check.unit = "count";
-            check.expected = rule.least;
             check.source = rule.source;
-            check.detail =
-                fmt::format("GPU {} ({}): {}", board.index, board.uuid.empty() ? board.pci : board.uuid, seen.what);
+            // One that was lost before it said who it is has neither.
+            const std::string& who = board.uuid.empty() ? board.pci : board.uuid;
+            check.detail = fmt::format("GPU {}{}: {}", board.index, who.empty() ? "" : " (" + who + ")", seen.what);
             check.fix = rule.repair;
             checks.push_back(std::move(check));
         }
@@ -146,6 +145,23 @@ std::vector<HealthCheck> judge_gpus(const GpuView& view, const GpuHealthPolicy& 
         checks.push_back(std::move(check));
     }
     return checks;
+}
+
+std::vector<HealthCheck> FailingGpus::look(const std::vector<HealthCheck>& checks) {
+    std::set<std::string> failing;
+    std::vector<HealthCheck> told;
+    bool fresh = false;
+    for (const HealthCheck& check : checks) {
+        if (check.verdict != HealthVerdict::fail) continue;
+        // What is wrong on which board: a count in the rest of the detail may differ from look to look.
+        std::string what = check.name + " " + check.detail.substr(0, check.detail.find(')'));
+        fresh = fresh || !known_.contains(what);
+        failing.insert(std::move(what));
+        told.push_back(check);
+    }
+    known_ = std::move(failing);
+    if (!fresh) told.clear();
+    return told;
 }
 
 }  // namespace stoker

@@ -2,6 +2,7 @@
 // data/gpu/health_policy.tsv. Pure.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +28,16 @@ Result<GpuHealthPolicy> read_gpu_policy(std::string_view text, const std::string
 // One check for each thing that is wrong on a board; one that passed where nothing is. None: there is no driver, which
 // is for `gpu-count` to tell.
 std::vector<HealthCheck> judge_gpus(const GpuView& view, const GpuHealthPolicy& policy, const std::string& node);
+
+// What fails, told when some of it did not at the look before: the same board with the same error is told once, until
+// it was well between.
+class FailingGpus {
+public:
+    // All that fails now; nothing where none of it is new.
+    std::vector<HealthCheck> look(const std::vector<HealthCheck>& checks);
+
+private:
+    std::set<std::string> known_;
+};
 
 }  // namespace stoker

@@ -96,6 +96,9 @@ TEST(GpuHealth, AnErrorOfAProgramIsNoneOfTheBoardUntilItComesAgainAndAgain) {
     GpuView lost = two_boards();
     lost.devices[0].state = GpuState::lost;
     EXPECT_EQ(verdict(lost), HealthVerdict::fail);
+    lost.devices[0].uuid.clear(), lost.devices[0].pci.clear();
+    EXPECT_EQ(judge_gpus(lost, usual_gpu_policy(), "n")[0].detail, "GPU 0: it does not answer any more (lost)")
+        << "before it said who it is";
 }
 
 TEST(GpuHealth, APolicyOfOnesOwnIsReadWithItsMistakes) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "observe/gpu/gpu_view.h"
@@ -33,6 +34,8 @@ public:
     // Reads those that are new, forgets those that are gone.
     void refresh(const std::vector<std::uint32_t>& pids);
     const GpuOwner* find(std::uint32_t pid) const;
+    // Of a machine elsewhere, whose agent has looked.
+    void tell(std::uint32_t pid, GpuOwner owner) { entries_[pid] = {.start_ticks = 0, .owner = std::move(owner)}; }
 
 private:
     struct Entry {

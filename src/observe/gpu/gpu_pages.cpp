@@ -78,7 +78,7 @@ void add_states(Families& f, const GpuView& view) {
         std::string labels = who(device);
         add_label(labels, "model", device.name);
         add_label(labels, "pci_bus_id", device.pci);
-        add_label(labels, "driver", view.driver);
+        add_label(labels, "driver", device.driver.empty() ? view.driver : device.driver);
         add_label(labels, "vbios", device.vbios);
         add_label(labels, "mig", device.mig_profile);
         f.add(labels, 1);
@@ -106,7 +106,7 @@ void add_xids(Families& f, const GpuView& view) {
     std::vector<std::pair<std::string, const GpuXids*>> boards;
     static const GpuXids kNone;
     for (const GpuDevice& device : view.devices) {
-        if (!device.whole()) continue;
+        if (!device.whole() || !device.driver.empty()) continue;  // codes of NVIDIA's
         const auto found = view.xids.find(device.pci);
         boards.emplace_back(who(device), found == view.xids.end() ? &kNone : &found->second);
     }
@@ -300,6 +300,7 @@ std::vector<ExpositionFamily> dcgm_gpu_families(const GpuView& view, const DcgmO
                                 options.fixed_types ? field.fixed_counter : field.counter,
                                 {}};
         for (const GpuDevice& device : view.devices) {
+            if (!device.driver.empty()) continue;  // DCGM tells of NVIDIA's
             std::optional<double> value;
             const auto xids = view.xids.find(device.pci);
             const bool up = device.state == GpuState::ok || device.state == GpuState::slow;
@@ -336,10 +337,27 @@ std::vector<ExpositionFamily> dcgm_gpu_families(const GpuView& view, const DcgmO
     return out;
 }
 
+std::vector<ExpositionFamily> telling_families(const AgentTelling& telling) {
+    std::vector<ExpositionFamily> out;
+    Families f(out);
+    f.begin("stoker_agent_told_timestamp_seconds", "When the server heard of these GPUs last; 0: never");
+    f.add("", static_cast<double>(telling.last_us) * 1e-6);
+    f.begin("stoker_agent_tell_failures_total", "Reports that the server did not hear", true);
+    f.add("", static_cast<double>(telling.failed));
+    f.begin("stoker_agent_points_waiting", "Means of some seconds that the server has not heard yet");
+    f.add("", static_cast<double>(telling.waiting));
+    f.begin("stoker_agent_points_lost_total", "Of them, those that were too old to be kept for it", true);
+    f.add("", static_cast<double>(telling.lost));
+    f.begin("stoker_agent_clock_ahead_seconds", "Of this machine's clock, as the server sees it");
+    if (telling.last_us != 0) f.add("", telling.clock_ahead_s);
+    return out;
+}
+
 std::vector<std::string> native_gpu_family_names() {
     std::set<std::string> names;
     GpuView view;
     for (const ExpositionFamily& family : native_gpu_families(view, GpuOwners())) names.insert(family.name);
+    for (const ExpositionFamily& family : telling_families({})) names.insert(family.name);
     return {names.begin(), names.end()};
 }
 

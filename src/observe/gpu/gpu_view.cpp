@@ -1,5 +1,7 @@
 #include "observe/gpu/gpu_view.h"
 
+#include <algorithm>
+
 namespace stoker {
 
 std::string_view to_string(GpuState state) {
@@ -36,6 +38,11 @@ std::string in_words(NvmlDown reason) {
             return "no process could be made that asks NVIDIA's driver; limits of processes or memory";
     }
     return "";
+}
+
+bool GpuView::without_nvidia() const {
+    return down == NvmlDown::library_absent && !devices.empty() &&
+           std::none_of(devices.begin(), devices.end(), [](const GpuDevice& device) { return device.driver.empty(); });
 }
 
 CounterKeeper::Told CounterKeeper::keep(const std::string& uuid, GpuMetric metric, double raw, double wall_s) {

@@ -20,6 +20,7 @@ std::string_view to_string(GpuState state);
 struct GpuDevice {
     GpuState state = GpuState::missing;
     std::string uuid, parent_uuid, pci, name, vbios, serial, mig_profile;
+    std::string driver;  // of the kernel, of boards that are read without a library (sysfs_gpus.h); empty: NVIDIA's
     int index = -1, minor = -1, gpu_instance = -1, compute_instance = -1;
     std::optional<double> age_s;  // of the last reading
     double collect_s = 0;
@@ -74,6 +75,8 @@ struct GpuView {
     int samplers = 0, restarts = 0;
     std::int64_t wall_us = 0;
     bool up() const { return down == NvmlDown::none; }
+    // There are boards, and none of them is one that NVIDIA's library would tell of.
+    bool without_nvidia() const;
 };
 
 // A counter that goes on when the driver's begins again (a reload) or wraps at 32 bits.

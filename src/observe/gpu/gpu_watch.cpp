@@ -310,6 +310,34 @@ void GpuWatch::read_boards(const Sampler& sampler, GpuView& view, std::int64_t n
     }
 }
 
+// Boards of AMD and Intel, behind those of NVIDIA.
+void GpuWatch::add_sysfs(GpuView& view, std::int64_t now_us) {
+    constexpr std::int64_t kLookAgainUs = 30 * kSecond;  // a driver that is loaded later
+    const bool first = !sysfs_;
+    if (!sysfs_ && (sysfs_looked_us_ == 0 || now_us - sysfs_looked_us_ > kLookAgainUs)) {
+        sysfs_looked_us_ = now_us;
+        if (has_sysfs_gpus(options_.root)) sysfs_ = std::make_unique<SysfsWatch>(options_.root, options_.period_s);
+    }
+    if (!sysfs_) return;
+    int index = 0;
+    for (const GpuDevice& device : view.devices) index = std::max(index, device.index + 1);
+    for (GpuDevice& device : sysfs_->latest(first)) {
+        device.index = index++;
+        device.state = *device.age_s > options_.hung_s                                              ? GpuState::hung
+                       : *device.age_s > 2 * options_.period_s + device.collect_s + options_.slow_s ? GpuState::stale
+                                                                                                    : GpuState::ok;
+        if (device.state == GpuState::hung) device.stuck_call = "its files in /sys";
+        if (device.state != GpuState::ok) device.values = {};
+        for (const GpuMetricRow& row : gpu_metric_rows())
+            if (auto& value = device.values[index_of(row.metric)]; row.counter && value) {
+                const auto told =
+                    counters_.keep(device.uuid, row.metric, *value, static_cast<double>(view.wall_us) * 1e-6);
+                value = told.value, device.counted_since[index_of(row.metric)] = told.since_s;
+            }
+        view.devices.push_back(std::move(device));
+    }
+}
+
 // Boards that were there, or that the PCI bus shows, and that the driver does not tell of.
 void GpuWatch::add_missing(GpuView& view, const Witness& witness) {
     std::set<std::string> told;
@@ -317,7 +345,7 @@ void GpuWatch::add_missing(GpuView& view, const Witness& witness) {
         if (device.whole() && !device.uuid.empty()) {
             GpuDevice& known = known_[device.uuid];
             known.uuid = device.uuid, known.pci = device.pci, known.name = device.name, known.index = device.index;
-            known.minor = device.minor;
+            known.minor = device.minor, known.driver = device.driver;
         } else if (device.uuid.empty()) {
             // Lost before it said who it is: what is known of the board of that number.
             for (const auto& entry : known_)
@@ -329,18 +357,22 @@ void GpuWatch::add_missing(GpuView& view, const Witness& witness) {
         if (device.state == GpuState::lost) device.values = {};
         told.insert(device.uuid);
     }
-    if (!view.up() && view.devices.empty() && known_.empty()) {
-        // No driver has ever told: what the bus shows is all there is.
+    const auto of_nvidia = [](const GpuDevice& device) { return device.driver.empty(); };
+    const bool never_told =
+        !view.up() && std::none_of(view.devices.begin(), view.devices.end(), of_nvidia) &&
+        std::none_of(known_.begin(), known_.end(), [&](const auto& entry) { return of_nvidia(entry.second); });
+    if (never_told) {
+        // NVIDIA's driver has never told of a board: what the bus shows is all there is of them.
         int index = 0;
+        for (const GpuDevice& device : view.devices) index = std::max(index, device.index + 1);
         for (const std::string& pci : witness.boards) {
             GpuDevice device;
             device.pci = pci, device.index = index++;
             view.devices.push_back(std::move(device));
         }
-    } else {
-        for (const auto& entry : known_)
-            if (!told.contains(entry.first)) view.devices.push_back(entry.second);
     }
+    for (const auto& entry : known_)
+        if (!told.contains(entry.first)) view.devices.push_back(entry.second);
     for (const GpuDevice& device : view.devices)
         if (device.whole() && (device.state == GpuState::ok || device.state == GpuState::slow)) ++view.present;
     int boards = 0;
@@ -403,6 +435,7 @@ GpuView GpuWatch::look() {
         view.cuda = board.cuda;
     }
     take_kernel_log(view);
+    add_sysfs(view, now_us);
     const Witness witness = look_at_pci();
     view.pci_up = witness.up;
     add_missing(view, witness);

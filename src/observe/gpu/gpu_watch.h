@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "observe/gpu/gpu_view.h"
+#include "observe/gpu/sysfs_gpus.h"
 
 namespace stoker {
 
@@ -57,6 +58,7 @@ private:
     void count_xid(const std::string& pci, int code, std::int64_t now_us, bool from_kernel);
     void read_boards(const Sampler& sampler, GpuView& view, std::int64_t now_us);
     Witness look_at_pci() const;
+    void add_sysfs(GpuView& view, std::int64_t now_us);
     void add_missing(GpuView& view, const Witness& witness);
 
     GpuWatchOptions options_;
@@ -77,7 +79,9 @@ private:
     NvmlDown trouble_ = NvmlDown::none;
     std::string trouble_text_;
     std::map<std::string, GpuDevice> known_;  // whole boards ever seen, by UUID
-    std::set<std::string> fallen_;            // PCI addresses of which the kernel said Xid 79
+    std::unique_ptr<SysfsWatch> sysfs_;       // while there are boards of AMD or Intel
+    std::int64_t sysfs_looked_us_ = 0;
+    std::set<std::string> fallen_;  // PCI addresses of which the kernel said Xid 79
 };
 
 // What a look costs nobody else: one sampler started, waited for until it has read every board, and ended.

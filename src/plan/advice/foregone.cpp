@@ -49,6 +49,11 @@ void advise_foregone(const AdviceInput& input, AdviceList& out) {
                            fmt::format("where: {{max_nodes: {}}} plans it", c.nodes), ""});
             continue;
         }
+        if (one.id == "gpu") {
+            out.push_back({AdviceSeverity::info, "gpu-for-more", fmt::format("{}, {}", what, one.why),
+                           fmt::format("where: {{sizes: [{}]}} plans it", input.node(c).name), ""});
+            continue;
+        }
         if (one.id == "rule")
             out.push_back({AdviceSeverity::info, "rule-of-thumb",
                            fmt::format("the rule \"{}\" would take {}", one.why, what), "", ""});

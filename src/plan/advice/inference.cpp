@@ -18,6 +18,16 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
     if (winner == nullptr) return;
     const NodeType& node = input.node(*winner);
     const auto limit = tightest_limit(workload.objective.latency);
+    const double longest = workload.traffic.prompt_tokens.value_or(0) + workload.traffic.output_tokens.value_or(0);
+    if (workload.model.kind == ModelKind::decoder && workload.model.max_sequence > 0 &&
+        longest > static_cast<double>(workload.model.max_sequence))
+        out.push_back(
+            {AdviceSeverity::warning, "beyond-context",
+             fmt::format("{} was made for {} tokens, and prompt and answer have {}: engines refuse them",
+                         workload.model.name, format_thousands(workload.model.max_sequence), format_thousands(longest)),
+             "a model with a longer context, or shorter prompts; to stretch its positions (YaRN) changes its "
+             "answers",
+             ""});
 
     if (!node.has_gpu())
         out.push_back(
@@ -42,7 +52,9 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
                context.catalog.accelerators()[static_cast<std::size_t>(other.accelerator)].name == "T4";
     };
     for (const Rejection& rejection : input.plan.rejected)
-        if (is_t4(rejection.node_type) && rejection.reason == Reason::memory) t4 = &rejection;
+        if (is_t4(rejection.node_type) && rejection.reason == Reason::memory &&
+            context.node(rejection.node_type).accelerators <= 1)
+            t4 = &rejection;
     for (const Candidate& candidate : input.plan.candidates)
         if (is_t4(candidate.node_type) && candidate.replica.gpus() == 1 && on_t4 == nullptr) on_t4 = &candidate;
     if (on_t4 != nullptr && is_t4(winner->node_type)) {

@@ -1,6 +1,7 @@
 // Quota before anything else: the shortfall with its numbers, or what to check when no answer of list-usage was given.
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "plan/advice/advice.h"
 #include "plan/quota.h"
 
@@ -34,6 +35,14 @@ void advise_quota(const AdviceInput& input, AdviceList& out) {
                            fmt::format("quota of {} in {} covers the {:.0f} vCPUs", family, winner->region, need), "",
                            "az vm list-usage"}));
     }
+    for (const NodeChoice& choice : context.choices)
+        for (const Offer& open : choice.offers)
+            if (choice.type == winner->node_type && open.region == winner->region && !open.zones.empty() &&
+                open.pricing == winner->pricing)
+                out.push_back(as_background({AdviceSeverity::info, "zones-open",
+                                             fmt::format("{} is open to this subscription in zone {} of {}", node.name,
+                                                         join(open.zones, ", "), open.region),
+                                             "name one of them: --zone", "az vm list-skus --all"}));
     // A better size that only quota excludes is worth a request.
     for (const Rejection& rejection : input.plan.rejected) {
         if (rejection.reason != Reason::quota || rejection.node_type == winner->node_type) continue;

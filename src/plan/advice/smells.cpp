@@ -24,6 +24,14 @@ void advise_fp32(const Accelerator& gpu, AdviceList& out) {
          std::move(remedy), "measured sweeps, see docs/reference/model.md"});
 }
 
+// The head dimension whose kernel serves this one, padded (FlashAttention 2, csrc/flash_attn/src/static_switch.h);
+// 0: none does.
+int attention_kernel(int head) {
+    for (const int built : {32, 64, 96, 128, 192, 256})
+        if (built >= head) return built;
+    return 0;
+}
+
 }  // namespace
 
 void advise_smells(const AdviceInput& input, AdviceList& out) {
@@ -71,9 +79,17 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
               fmt::format("hidden size {} is not a multiple of 128 x tensor {}: 20-25 % slower matmuls",
                           workload.model.hidden, layout.tensor),
               "");
-    if (tiles && workload.model.head_dim > 0 && workload.model.head_dim % 64 != 0)
-        smell("smell-head-dimension",
-              fmt::format("head dimension {} has no fast attention kernel", workload.model.head_dim), "64, 128 or 256");
+    if (const int head = workload.model.head_dim; tiles && head > 0) {
+        const int kernel = attention_kernel(head);
+        if (kernel == 0)
+            smell("smell-head-dimension", fmt::format("head dimension {} has no fast attention kernel", head),
+                  "64, 128 or 256");
+        else if (kernel > 1.15 * head)
+            smell("smell-head-dimension",
+                  fmt::format("heads of {} run in the attention kernel for {}: {:.0f} % more work there", head, kernel,
+                              100.0 * kernel / head - 100),
+                  "64, 96, 128, 192 or 256");
+    }
     if (tiles && workload.model.vocabulary % (64 * layout.tensor) != 0)
         hint("smell-vocabulary",
              fmt::format("vocabulary {} is not padded to a multiple of {}", workload.model.vocabulary,
@@ -103,9 +119,10 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
               "fewer, larger nodes; bigger batch; InfiniBand");
     if (share(TimeTerm::launch) > 0.3)
         smell("smell-launch",
-              fmt::format("{:.0f} % of the step is kernel launches: the model is too small for this many GPUs",
-                          100 * share(TimeTerm::launch)),
-              "larger micro-batch, torch.compile, fewer GPUs");
+              fmt::format("{:.0f} % of the step is kernel launches: the model is too small for {}",
+                          100 * share(TimeTerm::launch), winner->devices_used > 1 ? "this many GPUs" : "this GPU"),
+              winner->devices_used > 1 ? "larger micro-batch, torch.compile, fewer GPUs"
+                                       : "larger batch, torch.compile, a smaller GPU");
 }
 
 }  // namespace stoker

@@ -62,6 +62,17 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
                            fmt::format("{} gets {:.3g} of a GPU with {}; the SKU API counts it as one", node.name,
                                        node.accelerators, format_bytes_gib(node.accelerator_memory)),
                            "", node.provenance.source}));
+    const std::size_t runs = input.context.workload.run ? points_of(*input.context.workload.run) : 1;
+    if (runs > 1 && p.hours.mid > 0 && kind != WorkloadKind::inference)
+        out.push_back(
+            {AdviceSeverity::warning, "several-runs",
+             fmt::format("the file starts {} runs, and the figures are of one{}", runs,
+                         winner->priced
+                             ? fmt::format(": all of them cost {} to {}",
+                                           format_usd(Usd::from_double(static_cast<double>(runs) * p.usd.low)),
+                                           format_usd(Usd::from_double(static_cast<double>(runs) * p.usd.high)))
+                             : ""),
+             "for a deadline of them all, divide it by how many follow each other on one machine", ""});
     if (kind == WorkloadKind::notebook)
         out.push_back({AdviceSeverity::info, "notebook-stop",
                        "a notebook forgotten over a weekend costs 48 hours: set auto-shutdown or an idle lease; a CPU "

@@ -62,23 +62,26 @@ const Option* measured_nearer(const std::vector<Option>& options, const Option& 
 
 void forgive_small_doubts(std::vector<Option>& options, Minimize minimize, double most_factor) {
     if (minimize != Minimize::cost) return;  // what is new is fast: that is no reason to count on it
-    constexpr int kSmall = doubt::far | doubt::scarce;
-    // The least that anything costs with no more against it than this, the small ones left out.
-    std::map<int, double> least;
-    for (const Option& option : options)
-        if ((option.doubts & kSmall) == 0) {
-            const auto [known, first] = least.try_emplace(option.doubts, kInfinity);
-            known->second = std::min(known->second, static_cast<double>(score(option, minimize)));
+    const auto forgive = [&](int small, double factor, const auto& concerns) {
+        // The least that anything costs with no more against it than this, the small ones left out.
+        std::map<int, double> least;
+        for (const Option& option : options)
+            if ((option.doubts & small) == 0) {
+                const auto [known, first] = least.try_emplace(option.doubts, kInfinity);
+                known->second = std::min(known->second, static_cast<double>(score(option, minimize)));
+            }
+        for (Option& option : options) {
+            if ((option.doubts & small) == 0 || !concerns(option)) continue;
+            const int without = option.doubts & ~small;
+            double others = kInfinity;
+            for (const auto& [doubts, lowest] : least)
+                if (doubts <= without) others = std::min(others, lowest);
+            if (others < kInfinity && static_cast<double>(score(option, minimize)) * factor < others)
+                option.doubts = without;
         }
-    for (Option& option : options) {
-        if ((option.doubts & kSmall) == 0) continue;
-        const int without = option.doubts & ~kSmall;
-        double others = kInfinity;
-        for (const auto& [doubts, lowest] : least)
-            if (doubts <= without) others = std::min(others, lowest);
-        if (others < kInfinity && static_cast<double>(score(option, minimize)) * most_factor < others)
-            option.doubts = without;
-    }
+    };
+    forgive(doubt::far | doubt::scarce, most_factor, [](const Option&) { return true; });
+    forgive(doubt::unmeasured, most_factor * most_factor, [](const Option& o) { return o.known_elsewhere; });
 }
 
 void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules& rules) {

@@ -106,6 +106,14 @@ TEST(TieBreak, SmallDoubtsYieldToMoney) {
     EXPECT_EQ(doubts_after(doubted(40, doubt::unmeasured | doubt::far, "new"), {near}),
               static_cast<int>(doubt::unmeasured));
     EXPECT_EQ(doubts_after(doubted(40, doubt::far, "alone"), {}), static_cast<int>(doubt::far));
+    // A device that is known from other work, and its vendor's others from this, at less than a quarter.
+    const auto known = [&](double usd) {
+        Option one = doubted(usd, doubt::unmeasured, "known");
+        one.known_elsewhere = true;
+        return doubts_after(one, {near});
+    };
+    EXPECT_EQ(known(30), static_cast<int>(doubt::unmeasured));
+    EXPECT_EQ(known(20), 0);
 }
 
 // Who asks for the fastest does not pay thirty times as much for a few percent, nor for milliseconds that nobody sees;

@@ -89,11 +89,15 @@ void Core::ask_for_checks() {
 Result<Ack> Core::on(const SawHealth& saw) {
     const std::string& name = saw.check.node;
     const auto asked = asked_checks_.find(name);
-    if (asked == asked_checks_.end() || !asked->second.under_way) return Ack{.repeated = true};
-    const bool again = asked->second.then_full;
-    asked_checks_.erase(asked);
-    if (again) asked_checks_[name] = {.level = HealthLevel::full, .asked_us = now_us_};
-    options_.scheduler.health.under_check.erase(name);
+    const bool awaited = asked != asked_checks_.end() && asked->second.under_way;
+    // What nobody asked for counts where it fails: seen while the node was at work, when nothing may be measured there.
+    if (!awaited && saw.report.verdict() != HealthVerdict::fail) return Ack{.repeated = true};
+    if (awaited) {
+        const bool again = asked->second.then_full;
+        asked_checks_.erase(asked);
+        if (again) asked_checks_[name] = {.level = HealthLevel::full, .asked_us = now_us_};
+        options_.scheduler.health.under_check.erase(name);
+    }
     changed_ = health_changed_ = true;
     const auto found = state_.nodes.find(name);
     // It rebooted meanwhile: what was measured is of another time.

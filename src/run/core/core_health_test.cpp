@@ -103,6 +103,27 @@ TEST_F(CoreHealthTest, ACheckThatTheServerDidNotOutliveIsAskedForAgain) {
     EXPECT_EQ(node("a"), NodeState::ready);
 }
 
+// A board that is lost while its node is at work keeps new work away at once; what runs goes on, and a check that
+// passes when it has ended brings the node back.
+TEST_F(CoreHealthTest, WhatIsSeenFailingOnABusyNodeCountsWithoutACheck) {
+    open_gate();
+    two_nodes();
+    tick(1);
+    report("a", HealthVerdict::pass);
+    report("b", HealthVerdict::pass);
+    const RunId run = tell(Submit{.spec = wide()})->run;
+    ASSERT_EQ(state_of(run), RunState::starting);
+    const CheckWanted seen{.node = "a", .boot_id = core_->state().nodes.at("a").info.boot_id};
+    ASSERT_TRUE(tell(SawHealth{seen, run_testing::link_report("a", HealthVerdict::fail)}));
+    EXPECT_EQ(node("a"), NodeState::quarantined);
+    EXPECT_EQ(node("b"), NodeState::ready);
+    EXPECT_EQ(state_of(run), RunState::starting);
+    tick(3600);
+    EXPECT_FALSE(checks_.contains("a")) << "nothing is measured beside what runs";
+    EXPECT_TRUE(tell(SawHealth{seen, run_testing::link_report("a", HealthVerdict::pass)})->repeated);
+    EXPECT_EQ(node("a"), NodeState::quarantined);
+}
+
 // What was measured of one boot says nothing about the next.
 TEST_F(CoreHealthTest, AReportFromBeforeARebootCountsForNothing) {
     open_gate();

@@ -41,6 +41,18 @@ TEST_F(EngineWaitTest, WhatCouldNotBeginSaysWhyInTheEnginesWords) {
     EXPECT_THAT(run().detail, HasSubstr("no program named no-such-program"));
 }
 
+// A rank whose host was killed with it left no code: "rank 0 on n1" alone would say nothing of what took it.
+TEST_F(EngineWaitTest, WhatEndedWithoutACodeSaysWhyInTheEnginesWords) {
+    const OperationId op = accepted(job());
+    ASSERT_TRUE(tell(SawFact{started(op, 0)}));
+    Fact end = fact(FactKind::rank_ended, op, Cause::cancelled);
+    end.rank = 0;
+    end.node = "n1";
+    end.detail = "job 7 was cancelled in Slurm";
+    ASSERT_TRUE(tell(SawFact{end}));
+    EXPECT_EQ(run().attempts.back().detail, "rank 0 on n1: job 7 was cancelled in Slurm");
+}
+
 // An engine that chooses the nodes is told which of them it may not choose, and whoever waits reads which and why. A
 // node that is only good for less takes what it is good for.
 TEST_F(EngineWaitTest, TheHealthGateHoldsWhereTheEngineChooses) {

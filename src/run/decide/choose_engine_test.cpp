@@ -93,6 +93,33 @@ TEST_F(ChooseEngine, ABurstSaysHowFullTheNearOneIsAndUntilWhen) {
     EXPECT_THAT(burst->chosen, HasSubstr(" UTC"));
 }
 
+// A cluster tells where ranks are, and not which GPUs they have: they hold them all the same, before and after.
+TEST_F(ChooseEngine, GpusThatAClusterGaveOutAreTaken) {
+    const auto on_cluster = [](int ranks, int gpus) {
+        RunSpec spec = World::spec(ranks, gpus);
+        spec.engine = "slurm-b";
+        return spec;
+    };
+    const RunId wide = submit(on_cluster(2, 8));
+    ASSERT_TRUE(started(wide));
+    const RunId next = submit(on_cluster(1, 1));
+    const auto is_kept_back = [&](const char* when) {
+        EXPECT_EQ(engine_of(next), "none") << when;
+        EXPECT_EQ(waits(last_, next), Cause::capacity_busy) << when;
+        EXPECT_FALSE(eta(state, next, now_us, options_).p50_s) << when << ": nothing tells when the first one ends";
+    };
+    is_kept_back("before its nodes are known");
+    for (const int rank : {0, 1})
+        put(FactSeen{{.kind = FactKind::rank_started,
+                      .operation = state.find(wide)->attempts.back().launch,
+                      .epoch = 1,
+                      .at_us = now_us,
+                      .rank = rank,
+                      .node = rank == 0 ? "n1@slurm-b" : "n2@slurm-b"}});
+    ASSERT_EQ(state.find(wide)->attempts.back().places[1].node, "n2@slurm-b");
+    is_kept_back("once they are");
+}
+
 // Whoever names an engine gets that one, also when another one is free.
 TEST_F(ChooseEngine, ARunThatNamesOneWaitsForIt) {
     started(submit(World::spec(1, 8)));

@@ -182,7 +182,7 @@ public:
     // Seconds until the last of `queue` starts; nothing when something ahead has no end to be told, or no steps are
     // left.
     std::optional<double> start_of_last(const std::vector<const Run*>& queue, std::int64_t& steps) {
-        for (const RunId id : state_.live) hold(*state_.find(id));
+        hold_live();
         double at = 0;
         std::vector<const Run*> waiting = queue;
         for (;;) {
@@ -242,18 +242,26 @@ private:
         return shapes;
     }
 
-    void hold(const Run& run) {
-        const auto shape = view_.shape_of(run.spec.per_rank);
-        if (!shape) return;
-        Held held{.placements = {}, .shape = *shape};
-        for (const RankPlace& place : run.attempts.back().places) {
-            const Placement placement = view_.placement_of(place);
-            if (!placement) continue;
-            placer_.hold(placement, *shape);
-            held.placements.push_back(placement);
+    void hold_live() {
+        std::vector<std::pair<const Run*, Held>> live;
+        for (const RunId id : state_.live) {
+            const Run& run = *state_.find(id);
+            if (const auto shape = view_.shape_of(run.spec.per_rank))
+                live.emplace_back(&run, Held{hold_known(placer_, view_, run.attempts.back(), *shape), *shape});
         }
-        const double age = static_cast<double>(run.attempts.back().worked_us(now_us_)) / 1e6;
-        ends_.emplace(length(run, age), std::move(held));
+        for (auto& [run, held] : live) {
+            if (const auto shape = shape_of_live(*run))
+                for (const Placement& each : hold_unbound(placer_, view_, *run, *shape))
+                    held.placements.push_back(each);
+            const double age = static_cast<double>(run->attempts.back().worked_us(now_us_)) / 1e6;
+            ends_.emplace(length(*run, age), std::move(held));
+        }
+    }
+    // On the engine that has it; what began before there were several is with the first.
+    std::optional<TaskShape> shape_of_live(const Run& run) const {
+        if (options_.engines.empty()) return view_.shape_of(run.spec.per_rank);
+        const std::string& engine = run.attempts.back().engine;
+        return view_.shape_on(run.spec.per_rank, engine.empty() ? options_.engines.front().name : engine);
     }
 
     // What is left of a run that has run for `age` seconds.
@@ -302,7 +310,7 @@ Eta eta(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
         if (waiting.cause == Cause::capacity_busy || waiting.cause == Cause::order_behind)
             queue.push_back(state.find(waiting.run));
         else if (last)
-            return {.p50_s = {}, .p90_s = {}, .text = fmt::format("no estimate: {}", to_string(waiting.cause))};
+            return {.p50_s = {}, .p90_s = {}, .text = fmt::format("no estimate: {}", meaning_of(waiting.cause))};
         if (last) break;
     }
     if (queue.empty() || queue.back()->id != id) return {.p50_s = 0, .p90_s = 0, .text = {}};  // it starts now

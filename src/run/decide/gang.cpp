@@ -287,6 +287,28 @@ std::vector<Placement> place_gang(Placer& placer, std::size_t nodes_of_fleet, co
     return out;
 }
 
+std::vector<Placement> hold_known(Placer& placer, const FleetView& view, const Attempt& attempt,
+                                  const TaskShape& shape) {
+    std::vector<Placement> held;
+    for (const RankPlace& place : attempt.places)
+        if (const Placement placement = view.placement_of(place)) held.push_back(placer.hold(placement, shape));
+    return held;
+}
+
+std::vector<Placement> hold_unbound(Placer& placer, const FleetView& view, const Run& run, const TaskShape& shape) {
+    const auto& places = run.attempts.back().places;
+    const auto unbound = static_cast<int>(
+        std::count_if(places.begin(), places.end(), [](const RankPlace& place) { return place.node.empty(); }));
+    if (unbound == 0) return {};
+    return place_gang(placer, view.fleet.nodes.size(),
+                      {.shape = shape,
+                       .ranks = unbound,
+                       .nodes = unbound < run.spec.ranks ? 0 : run.spec.nodes,
+                       .one_switch = run.spec.topology == TopologyWish::require,
+                       .topology = &view.topology,
+                       .takes = &view.takes});
+}
+
 void release_gang(Placer& placer, const std::vector<Placement>& placements, const TaskShape& shape) {
     for (const Placement& placement : placements) placer.release(placement, shape);
 }

@@ -59,6 +59,11 @@ int how_many(const NodeRoom& room, const TaskShape& shape, int most);
 // Only on nodes that take gangs; when there is no way there, on one node that takes gangs of its own.
 // Whether it fits is exact: when there is a way, one is found.
 std::vector<Placement> place_gang(Placer& placer, std::size_t nodes_of_fleet, const Gang& gang);
+// What an attempt holds: its ranks on the nodes where they are known to be, ...
+std::vector<Placement> hold_known(Placer& placer, const FleetView& view, const Attempt& attempt,
+                                  const TaskShape& shape);
+// ... and those that its engine has not put anywhere yet, wherever they will be. Held last: what is known is not moved.
+std::vector<Placement> hold_unbound(Placer& placer, const FleetView& view, const Run& run, const TaskShape& shape);
 void release_gang(Placer& placer, const std::vector<Placement>& placements, const TaskShape& shape);
 
 }  // namespace stoker

@@ -208,7 +208,7 @@ TEST(Health, AGangWaitsForNodesThatPassedAndIsToldWhy) {
     EXPECT_THAT(answer.text, HasSubstr("b is quarantined: link-bandwidth to peer 6 MB/s, expected 1.2 GB/s (test)"));
     ASSERT_FALSE(answer.unblock.empty());
     EXPECT_THAT(answer.unblock[0], HasSubstr("stoker nodes ready b"));
-    EXPECT_THAT(eta(world.state, gang, world.now_us, options).text, HasSubstr("node_unhealthy"));
+    EXPECT_THAT(eta(world.state, gang, world.now_us, options).text, HasSubstr("did not pass its health check"));
     // One that no machine is large enough for is not told to mend nodes.
     const RunId huge = world.submit(World::spec(1, 9));
     EXPECT_EQ(why(world.state, huge, world.now_us, options).code, Cause::capacity_none);

@@ -35,7 +35,8 @@ std::string rank_detail(const Attempt& attempt, const RankFailure& failure) {
     const std::string& node = attempt.places[static_cast<std::size_t>(failure.rank)].node;
     std::string text = fmt::format("rank {} on {}", failure.rank, node.empty() ? "no node yet" : node);
     if (rank.signal) return text + fmt::format(" was ended by signal {}", *rank.signal);
-    return rank.exit_code ? text + fmt::format(" left with {}", *rank.exit_code) : text;
+    if (rank.exit_code) return text + fmt::format(" left with {}", *rank.exit_code);
+    return attempt.detail.empty() ? text : text + ": " + attempt.detail;
 }
 
 // Nobody asked it to leave: no notice was given, none was heard, or it had left before.
@@ -95,7 +96,8 @@ EndReason end_reason(const State& state, const Run& run, const Attempt& attempt,
     if (attempt.unheard && attempt.notice != Cause::lease)
         return {attempt.notice, "nothing in it handles the signal of the notice"};
     if (attempt.deadline_us > 0 && now_us >= attempt.deadline_us)
-        return {attempt.notice, "the time of the notice is over"};
+        return {attempt.notice,
+                attempt.notice == Cause::lease ? "its lease is over" : "the time of the notice is over"};
     return {};
 }
 

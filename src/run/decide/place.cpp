@@ -233,8 +233,15 @@ Placement Placer::place_on(int node, const TaskShape& task) {
     return placement;
 }
 
-void Placer::hold(const Placement& placement, const TaskShape& task) {
-    if (placement) occupy(placement, task);
+Placement Placer::hold(Placement placement, const TaskShape& task) {
+    if (!placement) return placement;
+    if (task.gpus > 0 && placement.devices == 0) {
+        const NodeRoom& room = rooms_[static_cast<std::size_t>(placement.node)];
+        placement.devices = task.shares_gpu() ? 1U << std::max(0, tightest_device(room, task.gpu_milli))
+                                              : whole_devices(room, task.gpus);
+    }
+    occupy(placement, task);
+    return placement;
 }
 
 void Placer::set_room(int node, const NodeRoom& room) {

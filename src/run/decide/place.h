@@ -44,8 +44,9 @@ public:
     void release(const Placement& placement, const TaskShape& task);
     // On this node, which must have room for it; devices by the policy.
     Placement place_on(int node, const TaskShape& task);
-    // What was placed before this Placer came to be. A device or node that has shrunk since may end up below zero.
-    void hold(const Placement& placement, const TaskShape& task);
+    // What was placed before this Placer came to be; with devices that stand for those of an engine that chooses them
+    // itself. A device or node that has shrunk since may end up below zero.
+    Placement hold(Placement placement, const TaskShape& task);
     void set_room(int node, const NodeRoom& room);
     const NodeRoom& room(int node) const { return rooms_[static_cast<std::size_t>(node)]; }
 

@@ -183,28 +183,17 @@ private:
             holding.end_us = std::min(holding.end_us, attempt.deadline_us + run.spec.grace_s * kSecondUs);
         // What should have ended by now will end soon, not in the past.
         if (holding.end_us != kNever) holding.end_us = std::max(holding.end_us, now_us_ + kSecondUs);
-        for (const RankPlace& place : attempt.places) {
-            const Placement placement = view_.placement_of(place);
-            if (!placement) continue;
-            now_.hold(placement, *shape);
-            holding.placements.push_back(placement);
-        }
+        holding.placements = hold_known(now_, view_, attempt, *shape);
         holdings_.push_back(std::move(holding));
     }
 
-    // What the engine has and has not put anywhere yet takes as much, wherever it will be.
     void hold_somewhere(Holding& holding) {
         const Run& run = *state_.find(holding.run);
-        const auto& places = run.attempts.back().places;
-        const auto unbound = static_cast<int>(
-            std::count_if(places.begin(), places.end(), [](const RankPlace& place) { return place.node.empty(); }));
-        if (unbound == 0) return;
-        bool possible = true;
-        Gang gang = gang_of(run, view_, engine_of(run.attempts.back()), possible);
-        if (!possible) return;
-        gang.ranks = unbound;
-        if (unbound < run.spec.ranks) gang.nodes = 0;
-        const auto placements = place_gang(now_, node_count(), gang);
+        const EngineScene* engine = engine_of(run.attempts.back());
+        const auto shape =
+            engine == nullptr ? std::optional(holding.shape) : view_.shape_on(run.spec.per_rank, engine->name);
+        if (!shape) return;
+        const auto placements = hold_unbound(now_, view_, run, *shape);
         holding.placements.insert(holding.placements.end(), placements.begin(), placements.end());
     }
 

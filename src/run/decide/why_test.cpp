@@ -101,6 +101,16 @@ TEST(EtaTest, SaysWhenNoEndCanBeTold) {
     EXPECT_THAT(eta(world.state, waits, world.now_us).text, HasSubstr("no estimate"));
 }
 
+// What a person reads is in words, not in the names that programs go by.
+TEST(EtaTest, SaysInWordsWhyThereIsNoEstimate) {
+    World world;
+    world.node("a", 1);
+    RunSpec later = World::spec(1, 1);
+    later.begin_at_us = world.now_us + 3'600'000'000;
+    const RunId waits = world.submit(later);
+    EXPECT_EQ(eta(world.state, waits, world.now_us).text, "no estimate: it was told to begin later");
+}
+
 // With earlier runs of the same name the estimate is theirs; it lies where those ended.
 TEST(EtaTest, LearnsFromEarlierRuns) {
     World world;

@@ -70,12 +70,20 @@ TEST(EngineLimitsTest, OldCheckpointsArePrunedWhenTheAttemptEnds) {
 TEST(EngineLimitsTest, ALeaseStopsAndTheHardMaximumStopsAnything) {
     Rig rig;
     rig.open();
-    RunSpec forgotten = rig.script("trap 'echo told; exit 0' USR1; echo begin; while :; do sleep 0.02; done");
-    forgotten.lease.stop_after_s = 1;
+    // On a busy machine both signals may have come before the shell looks: the TERM of the end must not be the first.
+    RunSpec forgotten =
+        rig.script("trap 'echo told; exit 0' USR1; trap '' TERM; echo begin; while :; do sleep 0.02; done");
+    forgotten.lease.stop_after_s = 600;
+    forgotten.grace_s = 60;
     RunSpec stubborn = rig.script("trap '' TERM USR1; echo begin; while :; do sleep 0.02; done");
     stubborn.lease.hard_max_s = 1;
     stubborn.grace_s = 1;
     const RunId told = rig.submit(forgotten), ended = rig.submit(stubborn);
+    // Not before it can hear: on a busy machine a shell takes longer than a second to set its trap.
+    ASSERT_TRUE(rig.says(told, "begin"));
+    const auto soon = std::chrono::system_clock::now().time_since_epoch() + std::chrono::seconds(1);
+    const std::int64_t soon_us = std::chrono::duration_cast<std::chrono::microseconds>(soon).count();
+    ASSERT_TRUE(rig.ask({.what = RenewLease{told, soon_us}}).ok());
     ASSERT_TRUE(rig.reaches(told, RunState::expired));
     ASSERT_TRUE(rig.reaches(ended, RunState::expired));
     EXPECT_EQ(rig.run(told).cause, Cause::lease);

@@ -291,6 +291,8 @@ public:
                 } else {
                     end_rank(rank, fact, fact.cause);
                     raise(*attempt, fact.cause, fact.detail);
+                    // Without an exit code or a signal the engine's words are all that there is.
+                    if (!rank.exit_code && !rank.signal && attempt->detail.empty()) attempt->detail = fact.detail;
                 }
                 break;
             }

@@ -91,6 +91,7 @@ private:
         o.threads = form_.threads.value_or(1);
         o.name = static_cast<std::uint64_t>(form_.name.value_or(0));
         o.ledger_folder = path(form_.ledger && !form_.ledger->folder.empty() ? form_.ledger->folder : "ledger");
+        if (form_.ledger) o.ledger_database = form_.ledger->database;
         if (form_.ledger && form_.ledger->segment)
             o.ledger_segment_bytes = static_cast<std::uint64_t>(form_.ledger->segment->v);
         const BatchForm batches = form_.batches.value_or(BatchForm{});

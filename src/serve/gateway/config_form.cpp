@@ -166,6 +166,11 @@ const RecordTable<GatewayForm>& gateway_table() {
         RecordTable<LedgerForm> ledger("ledger", "The account on disk.");
         ledger.text("folder", &LedgerForm::folder,
                     "One for each gateway; relative to this file. `ledger` when nothing is said.", "ledger");
+        ledger.text(
+            "database", &LedgerForm::database,
+            "PostgreSQL in place of the folder, without a password (PGPASSFILE has it): a second gateway of the "
+            "same `name` stands by there and takes over.",
+            "postgresql://stoker@db.example.org/stoker");
         ledger.bytes("segment", &LedgerForm::segment,
                      "Of one file, written with zeros ahead of its use; 16MiB when nothing is said.", "16MiB", 0, kGiB);
         t.record("ledger", &GatewayForm::ledger, ledger, "Where the account is kept.");

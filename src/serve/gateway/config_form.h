@@ -52,7 +52,7 @@ struct ProjectForm {
     std::map<std::string, SourcePos> at;
 };
 struct LedgerForm {
-    std::string folder;
+    std::string folder, database;
     std::optional<Bytes> segment;
     std::map<std::string, SourcePos> at;
 };

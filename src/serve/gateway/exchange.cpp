@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "io/process.h"
 #include "serve/gateway/choose.h"
+#include "serve/gateway/gateway_client.h"
 #include "serve/gateway/loop.h"
-#include "serve/gateway/session.h"
 #include "serve/gateway/upstream.h"
 
 namespace stoker::gateway {
@@ -50,10 +50,10 @@ RequestKey new_request(std::uint64_t gateway, SplitMix& random) {
 
 }  // namespace
 
-Exchange::Exchange(Loop& loop, Session& session, std::shared_ptr<const Setup> setup, const KeySetup& key,
+Exchange::Exchange(Loop& loop, GatewayClient& client, std::shared_ptr<const Setup> setup, const KeySetup& key,
                    const wire::Endpoint& endpoint)
     : loop_(loop),
-      session_(session),
+      client_(client),
       setup_(std::move(setup)),
       key_(key),
       endpoint_(endpoint),
@@ -329,6 +329,8 @@ bool Exchange::begin_again() {
     }
     events_ = wire::SseSplitter();
     usage_.reset();
+    if (choices_) choices_->begin_again();
+    prompt_untold_ = false;
     sequence_ = text_bytes_ = 0;
     count_.begin_again();
     first_us_ = 0;
@@ -369,7 +371,7 @@ void Exchange::sweep(std::int64_t now_us) {
         beat_us_ = now_us;
         open_stream();
         emit(": waiting for a replica\n\n");
-        session_.flush();
+        client_.flush();
         return;
     }
     if (upstream_ == nullptr) return;
@@ -379,7 +381,7 @@ void Exchange::sweep(std::int64_t now_us) {
     };
     if (upstream_->connecting()) {
         if (passed(attempt_us_, timeouts.connect_s)) upstream_failed(ReplicaOutcome::unreachable);
-    } else if (session_.backlog() > 0) {
+    } else if (client_.backlog() > 0) {
         last_us_ = now_us;  // the client is slow, not the upstream
     } else if (passed(last_us_, answer_begun_ ? timeouts.silence_s : timeouts.first_byte_s)) {
         upstream_failed(ReplicaOutcome::silent);

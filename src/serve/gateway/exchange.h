@@ -24,18 +24,19 @@
 #include "serve/gateway/token_count.h"
 #include "serve/gateway/traces.h"
 #include "serve/wire/body_scan.h"
+#include "serve/wire/choice_tally.h"
 #include "serve/wire/sse.h"
 #include "serve/wire/usage.h"
 
 namespace stoker::gateway {
 
 class Loop;
-class Session;
+class GatewayClient;
 class UpstreamConnection;
 
 class Exchange {
 public:
-    Exchange(Loop& loop, Session& session, std::shared_ptr<const Setup> setup, const KeySetup& key,
+    Exchange(Loop& loop, GatewayClient& client, std::shared_ptr<const Setup> setup, const KeySetup& key,
              const wire::Endpoint& endpoint);
     ~Exchange();
     Exchange(const Exchange&) = delete;
@@ -51,7 +52,7 @@ public:
     void upstream_sent(std::string_view bytes);
     void upstream_closed();
     void upstream_failed(ReplicaOutcome outcome);
-    // From the session and the loop.
+    // From the client and the loop.
     void client_left();
     void client_drained();  // there is room again
     void committed();       // the ledger is durable further than before, or has failed
@@ -104,13 +105,17 @@ private:
     bool on_event(std::string_view event);
     bool on_data(std::string_view event, std::string_view data);
     void on_complete();
+    void begin_message();  // of the Anthropic API, which the upstream left out
     void end_stream(std::string_view last_event);
     void show(std::string_view bytes);
     void emit(std::string_view event);
+    std::string last_piece(std::string_view event) const;  // of the body
     void push();
     bool extend();
     std::uint32_t counted_out() const;  // about, while it goes on
     std::uint32_t all_counted_out() const;
+    std::vector<wire::ChoiceSeen>* pieces() { return choices_ ? choices_->pieces() : nullptr; }
+    wire::Usage used(SettleRecord& record, bool partial);
     void learn_from(const wire::Usage& used);  // for those of whom nobody says it
     bool settle(LedgerOutcome outcome, int status, bool partial);
     void finish(std::string final_bytes);
@@ -133,7 +138,7 @@ private:
     void ledger_failed();
 
     Loop& loop_;
-    Session& session_;
+    GatewayClient& client_;
     const std::shared_ptr<const Setup> setup_;
     const KeySetup& key_;
     const wire::Endpoint& endpoint_;
@@ -194,6 +199,9 @@ private:
     std::string final_;  // until the settlement is
     std::string body_;   // of an answer that is no stream
     std::optional<wire::Usage> usage_;
+    bool prompt_untold_ = false;                  // usage_.in is our count
+    std::unique_ptr<wire::ChoiceTally> choices_;  // where several answers were asked for: usage_ is what it comes to
+    std::uint32_t hidden_answers_ = 1;            // so many are written for one that is shown
     std::uint64_t text_bytes_ = 0, sequence_ = 0;
     TokenCount count_;
     std::uint64_t prompt_bytes_ = 0, prompt_items_ = 0, media_parts_ = 0;

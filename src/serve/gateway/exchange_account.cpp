@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
 #include "io/process.h"
 #include "io/sha256.h"
 #include "serve/gateway/exchange.h"
 #include "serve/gateway/figures.h"
+#include "serve/gateway/gateway_client.h"
 #include "serve/gateway/loop.h"
 #include "serve/gateway/objectives.h"
-#include "serve/gateway/session.h"
 
 namespace stoker::gateway {
 namespace {
@@ -42,11 +43,69 @@ std::uint32_t Exchange::prompt_counted() const {
     return loop_.prompt_bytes_per_token(model_->id).tokens(prompt_bytes_);
 }
 
+// What an upstream says is charged; less than was delivered is not believed, and then it is our count that is.
+wire::Usage Exchange::used(SettleRecord& record, bool partial) {
+    Shared& shared = loop_.shared();
+    const std::uint32_t counted = record.counted_out;
+    bool believed = !prompt_untold_, drifts = false;
+    if (choices_) {
+        const auto tallied = choices_->total({.exact = count_.counts(),
+                                              .prompt = prompt_counted(),
+                                              .written = [this](std::uint32_t choice, std::uint64_t bytes) {
+                                                  return count_.counts()
+                                                             ? count_.written(choice)
+                                                             : loop_.bytes_per_token(model_->id).tokens(bytes);
+                                              }});
+        drifts = tallied && tallied->counted && !partial;
+        believed = tallied && !tallied->counted;
+        usage_ = tallied ? std::optional(tallied->used) : std::nullopt;
+    }
+    wire::Usage used = usage_.value_or(wire::Usage{.in = prompt_counted(), .out = counted});
+    if (!usage_ && media_parts_ > 0) record.flags |= kSettleUncounted;
+    if (usage_) {
+        // What was thought, and answers of which the best is shown, are seen by nobody.
+        constexpr std::uint32_t kEnough = 16, kFactor = 4;
+        const std::uint32_t shown = (used.out - std::min(used.out, used.reasoning)) / hidden_answers_;
+        // By bytes it cannot be told from a text whose tokens are long, as rows of blanks are.
+        const bool less_out =
+            (used.out == 0 && counted > 0) || (count_.counts() && counted >= kEnough && used.out < counted / kFactor);
+        const bool none_in = used.in == 0 && prompt_bytes_ > 0 && endpoint_.meter != wire::Meter::image;
+        drifts = drifts || less_out || none_in || (counted >= kEnough && shown / kFactor > counted);
+        believed = believed && !none_in && !less_out;
+        if (none_in) used.in = prompt_counted();
+        if (less_out || partial) used.out = std::max(used.out, counted);
+    } else {
+        ++shared.counters.counted;
+    }
+    if (drifts) {
+        record.flags |= kSettleDrift;
+        ++shared.counters.drift;
+    }
+    record.settled_by = static_cast<std::uint8_t>(usage_ && believed ? SettledBy::upstream_usage : SettledBy::counted);
+    if (usage_ && believed && !partial && !drifts) learn_from(*usage_);
+    if (endpoint_.meter == wire::Meter::speech) return {.in = reserve_.in_estimate};
+    if (images_ > 0 && !usage_) return {};
+    return used;
+}
+
 void Exchange::learn_from(const wire::Usage& used) {
     loop_.bytes_per_token(model_->id).learn(text_bytes_, used.out);
     if (media_parts_ == 0) loop_.prompt_bytes_per_token(model_->id).learn(prompt_bytes_, used.in);
     if (count_.prompt_is_whole() && media_parts_ == 0)
         loop_.template_tokens(model_->id).learn(prompt_items_, static_cast<double>(used.in) - count_.prompt());
+}
+
+// A message_start tells what was read, and clients of the Anthropic API take no stream without it. llama.cpp's server
+// leaves it out where the first token is no whole character.
+void Exchange::begin_message() {
+    prompt_untold_ = true;
+    usage_ = wire::Usage{.in = prompt_counted()};
+    Json used = Json::object().set("input_tokens", std::uint64_t{usage_->in}).set("output_tokens", 0);
+    Json message = Json::object().set("id", "msg_" + request_id().substr(4)).set("type", "message");
+    message.set("role", "assistant").set("model", asked_->name).set("content", Json(Json::Array()));
+    message.set("stop_reason", Json()).set("stop_sequence", Json()).set("usage", std::move(used));
+    const Json event = Json::object().set("type", "message_start").set("message", std::move(message));
+    emit("event: message_start\ndata: " + event.dump(0) + "\n\n");
 }
 
 Dialect Exchange::dialect() const {
@@ -89,7 +148,7 @@ std::optional<Refusal> Exchange::claim_name(std::string_view key, const HttpRequ
                        .message = fmt::format("{} had this Idempotency-Key and was answered to its end; the answer was "
                                               "a stream or too long to be kept. Another key asks again",
                                               found.request_id)};
-    session_.replay(*found.answer);
+    client_.replay(*found.answer);
     replayed = true;
     return std::nullopt;
 }

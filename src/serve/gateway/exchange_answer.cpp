@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "io/process.h"
 #include "serve/gateway/exchange.h"
+#include "serve/gateway/gateway_client.h"
 #include "serve/gateway/loop.h"
-#include "serve/gateway/session.h"
 #include "serve/gateway/upstream.h"
 
 namespace stoker::gateway {
@@ -45,7 +45,7 @@ void Exchange::open_stream() {
     if (std::exchange(stream_open_, true)) return;
     std::string out = head_of_answer(200, "text/event-stream");
     append_header(out, "cache-control", "no-cache");
-    if (!session_.http_1_0()) append_header(out, "transfer-encoding", "chunked");
+    if (client_.chunks()) append_header(out, "transfer-encoding", "chunked");
     out += "\r\n";
     show(out);
 }
@@ -71,13 +71,18 @@ bool Exchange::on_event(std::string_view event) {
         return true;
     }
     if (read.lines == 1) return on_data(event, read.data);
+    if (read.lines > 1) {
+        const std::string joined = wire::in_one_line(event);
+        return on_data(joined, wire::read_sse_event(joined).data);
+    }
     emit(event);
     return true;
 }
 
 bool Exchange::on_data(std::string_view event, std::string_view data) {
-    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, data, count_.texts());
+    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, data, count_.texts(), pieces());
     if (!scan.sound) return false;
+    if (choices_) choices_->see_event(scan);
     if (scan.failed) {
         ++loop_.shared().counters.failed;
         fail(LedgerOutcome::upstream_error,
@@ -88,6 +93,7 @@ bool Exchange::on_data(std::string_view event, std::string_view data) {
         fail(LedgerOutcome::upstream_error, other_model());
         return true;
     }
+    if (endpoint_.meter == wire::Meter::messages && !usage_ && scan.type.starts_with("content_block")) begin_message();
     text_bytes_ += scan.text_bytes;
     count_.take_texts();
     if (scan.text_bytes > 0 && first_us_ == 0) {
@@ -190,7 +196,7 @@ void Exchange::on_complete() {
     }
     const bool ours = again || status >= 500 || status == 401 || status == 403 || status == 404;
     if (ours && !stream_open_ && fall_back()) return attempt();
-    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, response.body, count_.texts());
+    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, response.body, count_.texts(), pieces());
     if (again || status >= 500 || status == 401 || status == 403 || status / 100 == 3) {
         Refusal why = upstream_error(
             scan.error_message.empty() ? fmt::format("the upstream answered {}", status) : scan.error_message,
@@ -214,14 +220,18 @@ void Exchange::on_complete() {
     if (good && load && !load->answers_as(reserve_.endpoint, scan.model))
         return fail(LedgerOutcome::upstream_error, other_model());
     usage_ = scan.usage;
+    if (choices_) choices_->see_answer(scan);
     text_bytes_ = scan.text_bytes;
     count_.take_texts();
+    if (good && endpoint_.meter == wire::Meter::image) images_ = std::min(images_, scan.data_items);
     ended_ = true;
     if (good && !prefix_.empty()) loop_.prefixes().add(prefix_, used);
-    const bool kept = settle(good ? LedgerOutcome::ok : LedgerOutcome::rejected, status, false);
+    // Some say with 200 that it went wrong.
+    const bool answered = good && (!scan.failed || scan.usage);
+    const bool kept = settle(answered ? LedgerOutcome::ok : LedgerOutcome::rejected, status, false);
     if (!kept) return ledger_failed();
     const std::string type = scan.sound || response.content_type.empty() ? "application/json" : response.content_type;
-    if (name_ && good)
+    if (name_ && answered)
         kept_ = response.body.size() <= IdempotencyBook::kMostKept
                     ? KeptAnswer{.status = status, .type = type, .body = response.body, .request_id = request_id()}
                     : KeptAnswer{.request_id = request_id()};
@@ -237,14 +247,7 @@ void Exchange::end_stream(std::string_view last_event) {
     if (upstream_ != nullptr) leave_replica(ReplicaOutcome::ok);
     if (!settle(LedgerOutcome::ok, 200, false)) return ledger_failed();
     if (name_) kept_ = KeptAnswer{.request_id = request_id()};
-    std::string out;
-    if (session_.http_1_0()) {
-        out = last_event;
-    } else {
-        append_chunk(out, last_event);
-        out += "0\r\n\r\n";
-    }
-    finish(std::move(out));
+    finish(last_piece(last_event));
 }
 
 std::string Exchange::head_of_answer(int status, std::string_view type) const {
@@ -255,7 +258,7 @@ std::string Exchange::head_of_answer(int status, std::string_view type) const {
     append_limit_headers(out, admitted_);
     if (attempts_ > 1) append_header(out, "x-stoker-attempts", attempts_text_);
     if (model_ != asked_) append_header(out, "x-stoker-model", model_->name);
-    append_header(out, "connection", session_.keeps_open() ? "keep-alive" : "close");
+    append_header(out, "connection", client_.keeps_open() ? "keep-alive" : "close");
     return out;
 }
 
@@ -266,20 +269,27 @@ void Exchange::show(std::string_view bytes) {
         return;
     }
     head_shown_ = true;
-    session_.queue(bytes);
+    client_.queue(bytes);
 }
 
 void Exchange::emit(std::string_view event) {
-    if (session_.http_1_0()) return show(event);
+    if (!client_.chunks()) return show(event);
     std::string chunk;
     append_chunk(chunk, event);
     show(chunk);
 }
 
+std::string Exchange::last_piece(std::string_view event) const {
+    if (!client_.chunks()) return std::string(event);
+    std::string out;
+    append_chunk(out, event);
+    return out += "0\r\n\r\n";
+}
+
 void Exchange::push() {
-    if (ready_) session_.flush();
+    if (ready_) client_.flush();
     if (over_ || upstream_ == nullptr) return;
-    if (session_.backlog() + held_.size() > setup_->stream_buffer_bytes) upstream_->pause(true);
+    if (client_.backlog() + held_.size() > setup_->stream_buffer_bytes) upstream_->pause(true);
 }
 
 void Exchange::client_drained() {
@@ -293,34 +303,19 @@ bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
     if (streaming_) loop_.streams(this, false);
     Shared& shared = loop_.shared();
     SettleRecord record{.request = reserve_.request, .reserve_lsn = reserve_lsn_};
-    const std::uint32_t counted = all_counted_out();
+    record.counted_out = all_counted_out();
     no_longer_held();
-    const bool delivered = outcome == LedgerOutcome::ok || (head_shown_ && counted > 0);
+    const bool delivered = outcome == LedgerOutcome::ok || (head_shown_ && record.counted_out > 0);
     if (delivered) {
-        wire::Usage used = usage_.value_or(wire::Usage{.in = prompt_counted(), .out = counted});
-        if (!usage_ && media_parts_ > 0) record.flags |= kSettleUncounted;
-        record.settled_by = static_cast<std::uint8_t>(usage_ ? SettledBy::upstream_usage : SettledBy::counted);
-        constexpr std::uint32_t kEnough = 16, kFactor = 4;
-        const bool drifts = usage_ && counted >= kEnough && (used.out == 0 || used.out / kFactor > counted);
-        if (drifts) {
-            record.flags |= kSettleDrift;
-            used.out = std::max(used.out, counted);
-            ++shared.counters.drift;
-        }
-        if (partial) used.out = std::max(used.out, counted);
-        if (endpoint_.meter == wire::Meter::speech) used = {.in = reserve_.in_estimate};
-        if (images_ > 0 && !usage_) used = {};
-        record.in = used.in;
-        record.cached_in = used.cached_in;
-        record.out = used.out;
-        record.reasoning = used.reasoning;
+        const wire::Usage charged = used(record, partial);
+        record.in = charged.in;
+        record.cached_in = charged.cached_in;
+        record.out = charged.out;
+        record.reasoning = charged.reasoning;
         record.other_units = images_;
         record.charge_picousd =
-            asked_->price.of(used.in, used.cached_in, used.out) + images_ * asked_->price.image_picousd;
-        if (!usage_) ++shared.counters.counted;
-        if (usage_ && !partial && !drifts) learn_from(*usage_);
+            asked_->price.of(charged.in, charged.cached_in, charged.out) + images_ * asked_->price.image_picousd;
     }
-    record.counted_out = counted;
     if (model_->board) tell_board(outcome, {.in = record.in, .cached_in = record.cached_in, .out = record.out});
     const std::int64_t now = monotonic_clock_us();
     // 0 is none: what took less than a millisecond took one.
@@ -371,7 +366,7 @@ void Exchange::finish(std::string final_bytes) {
     final_ = std::move(final_bytes);
     Ledger* ledger = loop_.shared().ledger.get();
     if (ledger == nullptr || ledger->durable() >= settle_lsn_) return complete();
-    if (ready_) session_.flush();
+    if (ready_) client_.flush();
     if (!over_) loop_.wait_for_commit(settle_lsn_, this);  // else the client has left meanwhile
 }
 
@@ -383,9 +378,9 @@ void Exchange::complete() {
     drop_upstream();
     leave_replica(ReplicaOutcome::our_deadline);
     if (name_ && kept_) name_->answered(std::move(*kept_));
-    session_.queue(held_);
-    session_.queue(final_);
-    session_.exchange_done(keep_ && session_.keeps_open());
+    client_.queue(held_);
+    client_.queue(final_);
+    client_.exchange_done(keep_ && client_.keeps_open());
 }
 
 void Exchange::committed() {
@@ -398,9 +393,9 @@ void Exchange::committed() {
     ready_ = true;
     if (held_.empty()) return;
     head_shown_ = true;
-    session_.queue(held_);
+    client_.queue(held_);
     held_ = {};
-    session_.flush();
+    client_.flush();
 }
 
 void Exchange::ledger_failed() {
@@ -418,8 +413,7 @@ void Exchange::ledger_failed() {
                       .message = "the account of this request could not be written",
                       .retry_after_s = 5};
     if (head_shown_) {
-        append_chunk(final_, error_event(why, dialect(), sequence_));
-        final_ += "0\r\n\r\n";
+        final_ = last_piece(error_event(why, dialect(), sequence_));
     } else {
         const std::string body = error_body(why, dialect());
         final_ = head_of_answer(503, "application/json");
@@ -435,7 +429,7 @@ void Exchange::fail(LedgerOutcome outcome, const Refusal& why) {
     if (std::exchange(waiting_, nullptr)) {
         asked_for_ = 0;
         refuse(why);
-        if (!over_) session_.exchange_done(false);
+        if (!over_) client_.exchange_done(false);
         return;
     }
     ended_ = true;
@@ -448,13 +442,7 @@ void Exchange::fail(LedgerOutcome outcome, const Refusal& why) {
     std::string out;
     if (shown) {
         keep_ = false;
-        const std::string event = error_event(why, dialect(), sequence_);
-        if (session_.http_1_0()) {
-            out = event;
-        } else {
-            append_chunk(out, event);
-            out += "0\r\n\r\n";
-        }
+        out = last_piece(error_event(why, dialect(), sequence_));
     } else {
         held_.clear();
         const std::string body = error_body(why, dialect());

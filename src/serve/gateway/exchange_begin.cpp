@@ -8,16 +8,16 @@
 #include "base/text.h"
 #include "io/process.h"
 #include "serve/gateway/exchange.h"
+#include "serve/gateway/gateway_client.h"
 #include "serve/gateway/limit_share.h"
 #include "serve/gateway/loop.h"
-#include "serve/gateway/session.h"
 
 namespace stoker::gateway {
 
 bool Exchange::refuse(const Refusal& why) {
     std::string headers;
     if (admitted_.request_limit.limit > 0 || admitted_.token_limit.limit > 0) append_limit_headers(headers, admitted_);
-    session_.refuse(why, headers, request_id());
+    client_.refuse(why, headers, request_id());
     return false;
 }
 
@@ -27,7 +27,8 @@ bool Exchange::begin(HttpRequest request) {
         return refuse({.status = 400,
                        .type = "invalid_request_error",
                        .code = body.fault.code,
-                       .message = fmt::format("{}, at byte {} of the body", body.fault.what, body.fault.at)});
+                       .message = fmt::format("{}, at byte {} of the body", body.fault.what, body.fault.at),
+                       .param = body.fault.field});
     wire::BodyScan& scan = *body.scan;
     const auto known = setup_->models.find(scan.model);
     const bool visible =
@@ -75,7 +76,7 @@ bool Exchange::begin(HttpRequest request) {
     LimitShare* share = loop_.shared().share.get();
     const auto limited = [&](const LimitScope& scope) { return scope.limits->any(); };
     if (share != nullptr && share->asks() && std::ranges::any_of(std::span(scopes_).first(scope_count_), limited)) {
-        asked_for_ = loop_.ask_share(&session_, limit_ask());
+        asked_for_ = loop_.ask_share(&client_, limit_ask());
         shared_limits_ = !share->home();
         waiting_ = std::make_unique<Waiting>(Waiting{std::move(request), std::move(scan)});
         return true;
@@ -116,7 +117,7 @@ void Exchange::share_told(const std::optional<AdmitDecision>& decision) {
                 .message = "the gateway that counts the limits of this key does not answer",
                 .retry_after_s = 1});
     }
-    if (!goes_on && !over_) session_.exchange_done(true);
+    if (!goes_on && !over_) client_.exchange_done(true);
 }
 
 // False: it was refused.
@@ -190,7 +191,12 @@ void Exchange::set_aside(const wire::BodyScan& scan, std::string_view body) {
     const std::uint32_t in = text + wire::media_tokens(media_parts_);
     open_ended_ = generates && !scan.max_tokens;
     const std::int64_t each = !generates ? 0 : scan.max_tokens.value_or(model_->default_output_tokens);
-    const std::int64_t out = std::min<std::int64_t>(each * scan.choices, UINT32_MAX);
+    const std::int64_t answers = scan.answers * scan.prompts;
+    const std::int64_t out =
+        std::min<std::int64_t>(std::min<std::int64_t>(each * scan.choices, UINT32_MAX) * scan.prompts, UINT32_MAX);
+    if (answers > 1 && (endpoint_.meter == wire::Meter::chat || endpoint_.meter == wire::Meter::completion))
+        choices_ = std::make_unique<wire::ChoiceTally>(static_cast<std::uint32_t>(scan.answers), scan.max_tokens);
+    hidden_answers_ = static_cast<std::uint32_t>((scan.choices + scan.answers - 1) / scan.answers);
     reserved_tokens_ = in + out;
     images_ = endpoint_.meter == wire::Meter::image ? static_cast<std::uint64_t>(scan.choices) : 0;
     reserved_picousd_ =

@@ -18,6 +18,15 @@ namespace {
 
 constexpr auto kCutPatience = std::chrono::seconds(3);
 
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                    unsigned int offered_size, void*) {
+    static constexpr unsigned char kOurs[] = "\x02h2\x08http/1.1";
+    unsigned char* found = nullptr;
+    const int agreed = SSL_select_next_proto(&found, size, kOurs, sizeof kOurs - 1, offered, offered_size);
+    *chosen = found;
+    return agreed == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
 Result<std::shared_ptr<ssl_ctx_st>> tls_context(const GatewayOptions& options) {
     const auto wrong = [](const char* what) {
         return Error(ErrorKind::invalid, fmt::format("the {} of the gateway cannot be used", what), {},
@@ -28,6 +37,8 @@ Result<std::shared_ptr<ssl_ctx_st>> tls_context(const GatewayOptions& options) {
     SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
     SSL_CTX_set_mode(context.get(),
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);  // RFC 9113 9.2.1
+    SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
     const auto memory = [](const std::string& pem) {
         return std::unique_ptr<BIO, int (*)(BIO*)>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
     };
@@ -80,6 +91,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, std::sha
     }
     if (!options.ledger_folder.empty()) {
         LedgerOptions ledger{.folder = options.ledger_folder,
+                             .home = options.ledger_home,
                              .segment_bytes = options.ledger_segment_bytes,
                              .names = names_of(*setup),
                              .account_from_unix_us = options.account_from_unix_us,

@@ -107,7 +107,7 @@ void Loop::run() {
 int Loop::commit_or_wait() {
     if (!commit_wanted_ || !shared_.ledger) return kTurnMs;
     const std::int64_t now_us = monotonic_clock_us();
-    if (2 * waiting_.size() < sessions_.size() && now_us - committed_us_ < kGatherMs * 1000) return kGatherMs;
+    if (2 * waiting_.size() < clients_.size() && now_us - committed_us_ < kGatherMs * 1000) return kGatherMs;
     commit_wanted_ = false;
     committed_us_ = now_us;
     shared_.ledger->commit();
@@ -130,16 +130,16 @@ Status Loop::open_own_door() {
     return done();
 }
 
-void Loop::answer_aside(Session* session, std::uint64_t aside, const HttpResponse& response) {
-    if (sessions_.contains(session) && session->aside() == aside) session->aside_done(response);
+void Loop::answer_aside(GatewayClient* client, std::uint64_t aside, const HttpResponse& response) {
+    if (clients_.contains(client) && client->aside() == aside) client->aside_done(response);
 }
 
-std::uint64_t Loop::ask_share(Session* session, LimitAsk ask) {
+std::uint64_t Loop::ask_share(GatewayClient* client, LimitAsk ask) {
     const std::uint64_t number = next_aside();
     const auto asked = std::make_shared<const LimitAsk>(ask);
-    shared_.share->ask(std::move(ask), [this, session, number, asked](const std::optional<AdmitDecision>& decision) {
-        poller_->post([this, session, number, asked, decision] {
-            Exchange* exchange = sessions_.contains(session) ? session->exchange() : nullptr;
+    shared_.share->ask(std::move(ask), [this, client, number, asked](const std::optional<AdmitDecision>& decision) {
+        poller_->post([this, client, number, asked, decision] {
+            Exchange* exchange = clients_.contains(client) ? client->exchange() : nullptr;
             if (exchange != nullptr && exchange->asked_for() == number) return exchange->share_told(decision);
             if (decision && decision->admitted()) shared_.share->undo(*asked);
         });
@@ -189,16 +189,18 @@ void Loop::sweep() {
     commit_wanted_ = true;  // what nobody waits for
     const std::uint64_t version = shared_.version;
     const bool changed = std::exchange(seen_version_, version) != version;
+    if (changed) {
+        const auto setup = shared_.setup();
+        const std::int64_t wall_us = wall_clock_us();
+        for (GatewayClient* client : all_clients())
+            if (clients_.contains(client) && client->exchange() != nullptr)
+                client->exchange()->setup_changed(*setup, wall_us);
+    }
     std::vector<Session*> all;
     all.reserve(sessions_.size());
     for (const auto& [session, owned] : sessions_) all.push_back(session);
-    const auto setup = shared_.setup();
-    const std::int64_t wall_us = wall_clock_us();
-    for (Session* session : all) {
-        if (!sessions_.contains(session)) continue;
-        if (changed && session->exchange() != nullptr) session->exchange()->setup_changed(*setup, wall_us);
+    for (Session* session : all)
         if (sessions_.contains(session)) session->sweep(now_us);
-    }
 }
 
 void Loop::mark() {
@@ -293,15 +295,13 @@ void Loop::drain() {
 
 void Loop::cut() {
     poller_->post([this] {
-        std::vector<Session*> all;
-        for (const auto& [session, owned] : sessions_) all.push_back(session);
-        for (Session* session : all)
-            if (sessions_.contains(session) && session->exchange() != nullptr)
-                session->exchange()->cut(LedgerOutcome::drained, {.status = 503,
-                                                                  .type = "overloaded",
-                                                                  .code = "draining",
-                                                                  .message = "this gateway ends",
-                                                                  .retry_after_s = 1});
+        for (GatewayClient* client : all_clients())
+            if (clients_.contains(client) && client->exchange() != nullptr)
+                client->exchange()->cut(LedgerOutcome::drained, {.status = 503,
+                                                                 .type = "overloaded",
+                                                                 .code = "draining",
+                                                                 .message = "this gateway ends",
+                                                                 .retry_after_s = 1});
     });
 }
 

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "govern/ledger/ledger.h"
 #include "govern/limits/limit_book.h"
+#include "io/process.h"
 #include "io/worker.h"
 #include "serve/fleet/breaker.h"
 #include "serve/fleet/prefix_index.h"
@@ -33,13 +34,15 @@ struct ssl_ctx_st;
 
 namespace stoker::gateway {
 
+class GatewayClient;
 class Session;
 class Exchange;
 class UpstreamConnection;
 
 struct Counters {
     std::atomic<std::uint64_t> connections{0}, requests{0}, refused{0}, failed{0}, retries{0}, cancels{0},
-        slow_consumers{0}, tokens_in{0}, tokens_out{0}, picousd{0}, drift{0}, counted{0}, unaccounted{0};
+        slow_consumers{0}, http2_connections{0}, http2_calmed{0}, tokens_in{0}, tokens_out{0}, picousd{0}, drift{0},
+        counted{0}, unaccounted{0};
     std::atomic<std::int64_t> open_sessions{0}, streams{0}, under_way{0}, held{0};
 };
 
@@ -60,6 +63,7 @@ struct Shared {
     std::atomic<std::uint64_t> version{1};  // of the setup
     std::atomic<std::uint32_t> requests_made{0};
     std::atomic<std::int64_t> period_from_us{0};  // of budgets
+    const std::int64_t began_us = wall_clock_us();
 
     std::shared_ptr<const Setup> setup() const { return std::atomic_load(&setup_); }
     void begin_period(std::int64_t now_us);  // when one has: budgets are whole again
@@ -128,9 +132,11 @@ public:
     void streams(Exchange* exchange, bool does);
     void session_ended(Session* session);
     std::uint64_t next_aside() { return ++asides_; }
-    // For the exchange of this session, which hears of it by the number that comes back.
-    std::uint64_t ask_share(Session* session, LimitAsk ask);
-    void answer_aside(Session* session, std::uint64_t aside, const HttpResponse& response);
+    // For the exchange of this client, which hears of it by the number that comes back.
+    std::uint64_t ask_share(GatewayClient* client, LimitAsk ask);
+    void client_begins(GatewayClient* client) { clients_.insert(client); }
+    void client_ended(GatewayClient* client) { clients_.erase(client); }
+    void answer_aside(GatewayClient* client, std::uint64_t aside, const HttpResponse& response);
     void keep(std::unique_ptr<UpstreamConnection> connection);
     void connection_ended(UpstreamConnection* connection);
 
@@ -148,12 +154,15 @@ private:
     void on_commit();
     void sweep();
     void mark();
+    std::vector<GatewayClient*> all_clients() const { return {clients_.begin(), clients_.end()}; }
     int commit_or_wait();
     void forget_replicas();
 
     Shared& shared_;
     SplitMix random_;
     std::vector<char> scratch_;
+    std::unordered_set<GatewayClient*>
+        clients_;  // connections, and streams of those that have some; outlives all of them
     std::unique_ptr<Poller> poller_;
     UniqueFd listener_;
     std::unique_ptr<OwnDoor> own_door_;

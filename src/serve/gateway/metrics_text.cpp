@@ -14,6 +14,9 @@ std::string metrics_text(const Shared& shared) {
     };
     const Counters& c = shared.counters;
     put("connections_total", "counter", "Connections of clients.", c.connections.load());
+    put("http2_connections_total", "counter", "Connections of clients that speak HTTP/2.", c.http2_connections.load());
+    put("http2_calmed_total", "counter", "Connections of HTTP/2 that were ended since they asked too much.",
+        c.http2_calmed.load());
     put("requests_total", "counter", "Requests that were read whole.", c.requests.load());
     put("refused_total", "counter", "Requests that key or limits refused.", c.refused.load());
     put("failed_total", "counter", "Requests that failed here or upstream.", c.failed.load());

@@ -1,20 +1,16 @@
 #include "serve/gateway/session.h"
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "base/json.h"
-#include "base/text.h"
-#include "govern/keys.h"
-#include "govern/roles.h"
-#include "io/sha256.h"
+#include "io/http/http2.h"
 #include "serve/gateway/exchange.h"
+#include "serve/gateway/http2_session.h"
 #include "serve/gateway/loop.h"
-#include "serve/gateway/metrics_text.h"
-#include "serve/wire/meters.h"
 
 namespace stoker::gateway {
 namespace {
@@ -26,22 +22,17 @@ void free_ssl(ssl_st* tls) {
     SSL_free(tls);
 }
 
-Refusal unauthorized(const char* code, std::string message) {
-    return {.status = 401, .type = "authentication_error", .code = code, .message = std::move(message)};
-}
-
 }  // namespace
 
 Session::Session(Loop& loop, UniqueFd socket, bool own)
-    : loop_(loop),
+    : GatewayClient(loop, own),
       socket_(std::move(socket)),
       tls_(nullptr, free_ssl),
-      setup_(loop.shared().setup()),
-      parser_({.max_head_bytes = 16 * 1024, .max_headers = 100, .max_body_bytes = setup_->max_body_bytes}),
+      parser_(limits_of_requests(*setup_)),
       own_(own),
       since_us_(monotonic_clock_us()) {
     ++loop_.shared().counters.open_sessions;
-    if (loop_.shared().tls && !own_) {
+    if (loop_.shared().tls && !own) {
         tls_.reset(SSL_new(loop_.shared().tls.get()));
         if (tls_ && SSL_set_fd(tls_.get(), socket_.get()) == 1) SSL_set_accept_state(tls_.get());
     }
@@ -55,6 +46,7 @@ Session::~Session() {
 
 ssize_t Session::receive(char* buffer, std::size_t size) {
     if (!tls_) return ::recv(socket_.get(), buffer, size, 0);
+    ERR_clear_error();  // of another session, which would be taken for ours
     const int got = SSL_read(tls_.get(), buffer, static_cast<int>(size));
     if (got > 0) return got;
     const int why = SSL_get_error(tls_.get(), got);
@@ -70,6 +62,7 @@ ssize_t Session::receive(char* buffer, std::size_t size) {
 
 ssize_t Session::transmit(std::string_view bytes) {
     if (!tls_) return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ERR_clear_error();
     const int sent =
         SSL_write(tls_.get(), bytes.data(), static_cast<int>(std::min<std::size_t>(bytes.size(), 1u << 20)));
     if (sent > 0) return sent;
@@ -103,8 +96,8 @@ void Session::read() {
         if (size < 0) return close();
         if (size == 0) {
             eof_ = true;
-            // Inside TLS nobody half-closes.
-            if (tls_ || (!exchange_ && aside_ == 0 && backlog() == 0)) return close();
+            // Inside TLS nobody half-closes, and HTTP/2 ends by saying so.
+            if (tls_ || http2_ || (!exchange_ && aside_ == 0 && backlog() == 0)) return close();
             if (!exchange_ && aside_ == 0) closing_ = true;
             return probe();
         }
@@ -129,6 +122,8 @@ void Session::probe() {
 }
 
 void Session::take(std::string_view bytes) {
+    if (fresh_) return begin(bytes);
+    if (http2_) return http2_->feed(bytes);
     window_bytes_ += bytes.size();
     if (exchange_ || aside_ != 0 || closing_) {
         if (!closing_) rest_ += bytes;
@@ -145,6 +140,17 @@ void Session::take(std::string_view bytes) {
     }
 }
 
+// The first bytes say which of both is spoken, whatever was agreed on before.
+void Session::begin(std::string_view bytes) {
+    if (rest_.empty()) since_us_ = monotonic_clock_us();
+    rest_ += bytes;
+    if (rest_.size() < kHttp2Preface.size() && kHttp2Preface.starts_with(rest_)) return;
+    fresh_ = false;
+    const std::string first = std::exchange(rest_, {});
+    if (first.starts_with(kHttp2Preface)) http2_ = std::make_unique<Http2Session>(loop_, *this, own_);
+    take(first);
+}
+
 void Session::process() {
     using State = HttpRequestParser::State;
     if (parser_.state() == State::refused) {
@@ -159,11 +165,15 @@ void Session::process() {
     keep_alive_ = parser_.keep_alive() && !draining_;
     http_1_0_ = parser_.http_1_0();
     if (!authenticated_) {
-        speaks_messages_ = wire::speaks_messages(parser_.request().path);
         // Before the body is read: who may not ask has nothing to send.
         window_us_ = monotonic_clock_us();
         window_bytes_ = 0;
-        if (!authenticate(parser_.request())) return;
+        if (const auto why = authenticate(parser_.request())) {
+            // What is left of the body would be taken for the next request.
+            keep_alive_ = keep_alive_ && parser_.state() == State::complete;
+            if (keep_alive_) parser_.take();
+            return refuse(*why);
+        }
         authenticated_ = true;
         if (parser_.state() == State::body && parser_.expects_continue()) {
             parser_.continue_sent();
@@ -178,93 +188,6 @@ void Session::process() {
     dispatch(std::move(request));
 }
 
-bool Session::authenticate(const HttpRequest& request) {
-    const bool open = request.path == "/healthz" || request.path == "/readyz" || request.path == "/metrics";
-    if (open) return true;
-    const auto refused = [&](const Refusal& why) {
-        // What is left of the body would be taken for the next request.
-        keep_alive_ = keep_alive_ && parser_.state() == HttpRequestParser::State::complete;
-        ++loop_.shared().counters.refused;
-        if (keep_alive_) parser_.take();
-        refuse(why);
-        return false;
-    };
-    // As clients of OpenAI, of Anthropic, and of Azure send it.
-    auto header = request.headers.find("authorization");
-    if (header && starts_with_ignore_case(*header, "bearer "))
-        header->remove_prefix(7);
-    else if (header = request.headers.find("x-api-key"); !header)
-        header = request.headers.find("api-key");
-    if (!header) return refused(unauthorized("invalid_api_key", "send the key as Authorization: Bearer KEY"));
-    const std::string_view secret = trim(*header);
-    if (request.path == kLimitsPath && loop_.shared().share)
-        return loop_.shared().share->is_secret(secret) ||
-               refused(unauthorized("invalid_api_key", "this is no gateway that shares limits"));
-    const std::int64_t now_us = wall_clock_us();
-    const std::uint64_t version = loop_.shared().version;
-    if (own_) return own_key(request, secret) || refused(unauthorized("invalid_api_key", "there is no such key"));
-    const bool known = key_ != nullptr && version == version_ && secret == secret_ &&
-                       (key_->entry.expires_us == 0 || now_us < key_->entry.expires_us);
-    if (!known) {
-        version_ = version;
-        setup_ = loop_.shared().setup();
-        key_ = nullptr;
-        const std::string digest = hex(sha256(secret));
-        if (const KeyEntry* entry = valid_key(setup_->tenants, digest, now_us)) {
-            key_ = &setup_->key(*entry);
-            secret_ = secret;
-        } else {
-            const auto id = setup_->tenants.key_of_sha256.find(digest);
-            if (id == setup_->tenants.key_of_sha256.end())
-                return refused(unauthorized("invalid_api_key", "there is no such key"));
-            return setup_->tenants.keys.at(id->second).revoked
-                       ? refused(unauthorized("key_revoked", "this key was revoked"))
-                       : refused(unauthorized("key_expired", "this key has expired"));
-        }
-    }
-    const Action needed = request.method == "GET" ? Action::look : Action::submit;
-    if (!allowed(key_->entry.role, needed))
-        return refused({.status = 403,
-                        .type = "permission_error",
-                        .code = "scope_missing",
-                        .message = std::string("the role of this key, ") + std::string(to_string(key_->entry.role)) +
-                                   ", may not use models"});
-    return true;
-}
-
-// Of this process itself, for a key that it names.
-bool Session::own_key(const HttpRequest& request, std::string_view secret) {
-    const auto name = request.headers.find("x-stoker-key");
-    setup_ = loop_.shared().setup();
-    key_ = nullptr;
-    secret_.clear();
-    if (!name || secret != loop_.shared().own_secret) return false;
-    for (const KeySetup& each : setup_->keys)
-        if (each.entry.name == *name && valid_key(setup_->tenants, each.entry.sha256, wall_clock_us()) != nullptr)
-            key_ = &each;
-    return key_ != nullptr;
-}
-
-void Session::ask_aside(HttpRequest request) {
-    const auto side = loop_.shared().side();
-    const std::uint64_t aside = loop_.next_aside();
-    const auto asked = std::make_shared<HttpRequest>(std::move(request));
-    const bool taken = loop_.shared().aside.post(
-        [side, asked, aside, loop = &loop_, session = this, key = key_->entry.name, project = key_->project] {
-            const auto answer = std::make_shared<HttpResponse>(side->answer(*asked, key, project));
-            loop->poller().post([loop, session, aside, answer] { loop->answer_aside(session, aside, *answer); });
-        });
-    if (taken) {
-        aside_ = aside;
-        return;
-    }
-    refuse({.status = 503,
-            .type = "overloaded",
-            .code = "overloaded",
-            .message = "too many ask for files and batches now",
-            .retry_after_s = 1});
-}
-
 void Session::aside_done(const HttpResponse& response) {
     aside_ = 0;
     since_us_ = monotonic_clock_us();
@@ -272,127 +195,17 @@ void Session::aside_done(const HttpResponse& response) {
     if (!dead_) go_on();
 }
 
-void Session::dispatch(HttpRequest request) {
-    if (request.path == kLimitsPath && loop_.shared().share) {
-        const std::string reply = loop_.shared().share->answer(request.body);
-        if (!reply.empty()) return answer(200, "application/json", reply);
-        return refuse({.status = 400,
-                       .type = "invalid_request_error",
-                       .code = "no_home",
-                       .message = "this gateway counts no limits for others, or does not understand what is told"});
-    }
-    ++loop_.shared().counters.requests;
-    if (const auto side = loop_.shared().side(); side && side->takes(request.path))
-        return ask_aside(std::move(request));
-    const wire::Endpoint* endpoint = wire::find_endpoint(request.path);
-    const bool get = request.method == "GET";
-    if (endpoint == nullptr || get) {
-        const bool draining = loop_.shared().draining;
-        const bool lost = loop_.shared().ledger && loop_.shared().ledger->failed();
-        if (get && request.path == "/healthz") return answer(200, "text/plain", "ok\n");
-        if (get && request.path == "/readyz")
-            return draining || lost ? answer(503, "text/plain", draining ? "draining\n" : "ledger_unavailable\n")
-                                    : answer(200, "text/plain", "ok\n");
-        if (get && request.path == "/metrics")
-            return answer(200, "text/plain; version=0.0.4", metrics_text(loop_.shared()));
-        if (get && (request.path == "/v1/models" || request.path.starts_with("/v1/models/"))) return models(request);
-        const bool elsewhere = endpoint != nullptr || request.path == "/v1/models";
-        return refuse({.status = elsewhere ? 405 : 404,
-                       .type = "invalid_request_error",
-                       .code = elsewhere ? "method_not_allowed" : "unknown_url",
-                       .message = elsewhere ? "this path takes " + std::string(endpoint != nullptr ? "POST" : "GET")
-                                            : "there is nothing at " + printable(request.path, 100)},
-                      endpoint != nullptr ? "allow: POST\r\n"
-                      : elsewhere         ? "allow: GET\r\n"
-                                          : "");
-    }
-    if (request.method != "POST")
-        return refuse({.status = 405,
-                       .type = "invalid_request_error",
-                       .code = "method_not_allowed",
-                       .message = "this path takes POST"},
-                      "allow: POST\r\n");
-    if (loop_.shared().draining) {
-        keep_alive_ = false;
-        return refuse({.status = 503,
-                       .type = "overloaded",
-                       .code = "draining",
-                       .message = "this gateway is about to end",
-                       .retry_after_s = 1});
-    }
-    exchange_ = std::make_unique<Exchange>(loop_, *this, setup_, *key_, *endpoint);
-    Exchange* begun = exchange_.get();
-    if (!begun->begin(std::move(request)) && exchange_.get() == begun)
-        loop_.poller().bury(std::shared_ptr<void>(std::move(exchange_)));
-}
-
-void Session::models(const HttpRequest& request) {
-    constexpr std::string_view kAll = "/v1/models";
-    const std::string wanted = request.path.size() > kAll.size() ? request.path.substr(kAll.size() + 1) : "";
-    Json::Array list;
-    std::vector<const ModelSetup*> seen;
-    for (const auto& [name, model] : setup_->models) {
-        const auto has = [](const std::vector<std::string>& some, const std::string& one) {
-            return some.empty() || std::find(some.begin(), some.end(), one) != some.end();
-        };
-        if (has(model.projects, key_->project) && has(key_->models, name)) seen.push_back(&model);
-    }
-    std::sort(seen.begin(), seen.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
-    for (const ModelSetup* model : seen) {
-        Json entry =
-            Json::object().set("id", model->name).set("object", "model").set("created", 0).set("owned_by", "stoker");
-        if (model->name == wanted) return answer(200, "application/json", entry.dump(0));
-        list.push_back(std::move(entry));
-    }
-    if (!wanted.empty())
-        return refuse({.status = 404,
-                       .type = "not_found_error",
-                       .code = "model_not_found",
-                       .message = "there is no model '" + printable(wanted, 100) + "'",
-                       .param = "model"});
-    answer(200, "application/json", Json::object().set("object", "list").set("data", Json(std::move(list))).dump(0));
-}
-
 bool Session::keeps_open() const {
     return keep_alive_ && !eof_ && !draining_ && !loop_.shared().draining;
 }
 
-void Session::answer(int status, std::string_view type, std::string_view body, bool head_only) {
-    append_head(out_, status, type);
-    append_number_header(out_, "content-length", static_cast<std::int64_t>(body.size()));
-    append_header(out_, "connection", keeps_open() ? "keep-alive" : "close");
-    out_ += "\r\n";
-    if (!head_only) out_ += body;
+void Session::send_whole(std::string_view answer) {
+    out_ += answer;
     if (!keeps_open()) closing_ = true;
     flush();
 }
 
-void Session::refuse(const Refusal& refusal, std::string_view more_headers, std::string_view request_id) {
-    const std::string body = error_body(refusal, speaks_messages_ ? Dialect::messages : Dialect::openai);
-    append_head(out_, refusal.status, "application/json");
-    if (!request_id.empty()) append_header(out_, "x-request-id", request_id);
-    if (refusal.retry_after_s > 0) append_number_header(out_, "retry-after", refusal.retry_after_s);
-    if (refusal.status == 401) append_header(out_, "www-authenticate", "Bearer");
-    out_ += more_headers;
-    append_number_header(out_, "content-length", static_cast<std::int64_t>(body.size()));
-    append_header(out_, "connection", keeps_open() ? "keep-alive" : "close");
-    out_ += "\r\n" + body;
-    if (!keeps_open()) closing_ = true;
-    flush();
-}
-
-void Session::replay(const KeptAnswer& answer) {
-    append_head(out_, answer.status, answer.type);
-    append_header(out_, "x-request-id", answer.request_id);
-    append_header(out_, "idempotent-replayed", "true");
-    append_number_header(out_, "content-length", static_cast<std::int64_t>(answer.body.size()));
-    append_header(out_, "connection", keeps_open() ? "keep-alive" : "close");
-    out_ += "\r\n" + answer.body;
-    if (!keeps_open()) closing_ = true;
-    flush();
-}
-
-void Session::flush() {
+void Session::send_out() {
     while (backlog() > 0) {
         const ssize_t size = transmit(std::string_view(out_).substr(sent_));
         if (size < 0 && errno == EINTR) continue;
@@ -405,17 +218,25 @@ void Session::flush() {
         out_.clear();
         sent_ = 0;
         if (out_.capacity() > kKeptCapacity) std::string().swap(out_);
+    } else if (stuck_us_ == 0) {
+        stuck_us_ = monotonic_clock_us();
+    }
+}
+
+void Session::flush() {
+    if (http2_) return http2_->pump();
+    send_out();
+    if (dead_) return;
+    if (backlog() == 0) {
         if (closing_ && !exchange_ && aside_ == 0) {
             // The client may still be sending; without this it could lose the answer to a reset.
             ::shutdown(socket_.get(), SHUT_WR);
             if (eof_) return close();
             since_us_ = monotonic_clock_us();
         }
-    } else if (stuck_us_ == 0) {
-        stuck_us_ = monotonic_clock_us();
     }
     watch();
-    if (exchange_ && backlog() < setup_->stream_buffer_bytes / 2) exchange_->client_drained();
+    tell_room();
 }
 
 void Session::exchange_done(bool keep_open) {
@@ -437,6 +258,7 @@ void Session::go_on() {
 
 void Session::drain() {
     draining_ = true;
+    if (http2_) return http2_->drain();
     if (!exchange_ && aside_ == 0 && backlog() == 0 && !parser_.begun()) close();
 }
 
@@ -448,13 +270,11 @@ void Session::sweep(std::int64_t now_us) {
     };
     if (backlog() > 0 && stuck_us_ != 0 && passed(stuck_us_, timeouts.slow_consumer_s)) {
         ++loop_.shared().counters.slow_consumers;
-        if (exchange_)
-            exchange_->cut(LedgerOutcome::slow_consumer, {.status = 408,
-                                                          .type = "request_timeout",
-                                                          .code = "slow_consumer",
-                                                          .message = "the answer was not read"});
+        cut_slow_exchange();
+        if (http2_) http2_->cut_as_slow();
         return close();
     }
+    if (http2_) return http2_->sweep(now_us);
     if (exchange_) return exchange_->sweep(now_us);
     if (aside_ != 0) return;
     if (closing_) {
@@ -463,17 +283,14 @@ void Session::sweep(std::int64_t now_us) {
     }
     const auto late = [&] {
         keep_alive_ = false;
-        refuse({.status = 408,
-                .type = "invalid_request_error",
-                .code = "request_timeout",
-                .message = "the request did not come in time"});
+        refuse(late_request());
     };
     if (parser_.state() == HttpRequestParser::State::body) {
         if (!passed(window_us_, timeouts.body_window_s)) return;
         if (window_bytes_ < timeouts.body_window_bytes) return late();
         window_us_ = now_us;
         window_bytes_ = 0;
-    } else if (parser_.begun()) {
+    } else if (parser_.begun() || !rest_.empty()) {
         if (passed(since_us_, timeouts.head_s)) late();
     } else if (passed(since_us_, timeouts.idle_s)) {
         close();
@@ -483,10 +300,8 @@ void Session::sweep(std::int64_t now_us) {
 void Session::close() {
     if (dead_) return;
     dead_ = true;
-    if (exchange_) {
-        exchange_->client_left();
-        loop_.poller().bury(std::shared_ptr<void>(std::move(exchange_)));
-    }
+    leave_exchange();
+    if (http2_) http2_->leave();
     loop_.poller().remove(socket_.get());
     tls_.reset();
     socket_.reset();

@@ -1,4 +1,5 @@
-// One connection of a client: reads requests one after the other, and owns what is on its way out.
+// One connection of a client: its bytes in and out. It reads requests of HTTP/1.1 one after the other; where the client
+// begins with HTTP/2 the streams of that take over.
 #pragma once
 
 #include <cstdint>
@@ -8,75 +9,61 @@
 
 #include "io/http/http_parser.h"
 #include "io/process.h"
-#include "serve/gateway/answers.h"
-#include "serve/gateway/idempotency.h"
+#include "serve/gateway/gateway_client.h"
 #include "serve/gateway/poller.h"
-#include "serve/gateway/setup.h"
 
 struct ssl_st;
 
 namespace stoker::gateway {
 
-class Loop;
-class Exchange;
+class Http2Session;
 
-class Session final : public Watcher {
+class Session final : public GatewayClient, public Watcher {
 public:
-    Session(Loop& loop, UniqueFd socket, bool own);  // own: of this process itself
+    Session(Loop& loop, UniqueFd socket, bool own);
     ~Session() override;
 
     void on_ready(std::uint32_t events) override;
     void sweep(std::int64_t now_us);
     void drain();  // no further request
     void close();  // now; what was under way is settled as left by the client
-    Exchange* exchange() { return exchange_.get(); }
-    std::uint64_t aside() const { return aside_; }  // that is answered elsewhere; 0: none
-    void aside_done(const HttpResponse& response);
+    void aside_done(const HttpResponse& response) override;
 
-    // For the exchange.
-    void queue(std::string_view bytes) { out_ += bytes; }
-    void flush();
-    std::size_t backlog() const { return out_.size() - sent_; }
-    bool http_1_0() const { return http_1_0_; }
-    bool keeps_open() const;
-    void exchange_done(bool keep_open);  // all of the answer is queued
-    void refuse(const Refusal& refusal, std::string_view more_headers = {}, std::string_view request_id = {});
-    void replay(const KeptAnswer& answer);  // of another request of the same name
-    void close_when_sent() { closing_ = true; }
+    void queue(std::string_view bytes) override { out_ += bytes; }
+    void flush() override;
+    std::size_t backlog() const override { return out_.size() - sent_; }
+    bool chunks() const override { return !http_1_0_; }
+    bool keeps_open() const override;
+    void exchange_done(bool keep_open) override;
+
+    // For the streams of HTTP/2.
+    std::string& out() { return out_; }
+    void send_out();  // what the socket takes; may close
+    void watch();
+    bool closed() const { return dead_; }
 
 private:
+    void send_whole(std::string_view answer) override;
+    void begin(std::string_view bytes);
     void read();
     void take(std::string_view bytes);
     void process();
-    void dispatch(HttpRequest request);
-    bool authenticate(const HttpRequest& request);
-    bool own_key(const HttpRequest& request, std::string_view secret);
-    void ask_aside(HttpRequest request);
     void go_on();
-    void answer(int status, std::string_view type, std::string_view body, bool head_only = false);
-    void models(const HttpRequest& request);
     void probe();
-    void watch();
     ssize_t receive(char* buffer, std::size_t size);
     ssize_t transmit(std::string_view bytes);
 
-    Loop& loop_;
     UniqueFd socket_;
     std::unique_ptr<ssl_st, void (*)(ssl_st*)> tls_;
-    std::shared_ptr<const Setup> setup_;  // of the request that is read
     HttpRequestParser parser_;
-    const KeySetup* key_ = nullptr;  // in setup_
-    std::string secret_;             // that key_ was found by
-    std::uint64_t version_ = 0;      // of the setup when it was
-    bool authenticated_ = false;     // for the request that is read
-    bool speaks_messages_ = false;   // it is for the Anthropic API
-    std::string rest_;               // came behind the request that is under way
+    std::unique_ptr<Http2Session> http2_;  // null: HTTP/1.1 is spoken
+    bool authenticated_ = false;           // for the request that is read
+    std::string rest_;  // came behind the request that is under way, or may become the begin of HTTP/2
     std::string out_;
     std::size_t sent_ = 0;
-    std::unique_ptr<Exchange> exchange_;
     std::uint32_t watched_ = 0;
     const bool own_;
-    std::uint64_t aside_ = 0;
+    bool fresh_ = true;  // nothing was read yet
     bool keep_alive_ = false, http_1_0_ = false, closing_ = false, eof_ = false, draining_ = false, dead_ = false,
          tls_wants_write_ = false;
     std::int64_t since_us_;       // when it became quiet, or the head began

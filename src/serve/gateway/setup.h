@@ -15,6 +15,7 @@
 #include "govern/ledger/ledger_record.h"
 #include "govern/limits/limit_book.h"
 #include "govern/tenants.h"
+#include "io/segment_home.h"
 #include "serve/fleet/board.h"
 #include "serve/gateway/traces.h"
 
@@ -122,9 +123,11 @@ struct GatewayOptions {
     std::string address = "127.0.0.1";
     std::uint16_t port = 0;
     int threads = 1;
-    std::size_t max_connections = 20'000;  // of one loop
-    std::string certificate_pem, key_pem;  // empty: no TLS
-    std::string ledger_folder;             // empty: no account is kept
+    std::size_t max_connections = 20'000;      // of one loop
+    std::string certificate_pem, key_pem;      // empty: no TLS
+    std::string ledger_folder;                 // empty: no account is kept
+    std::string ledger_database;               // that has the account in place of the folder
+    std::shared_ptr<SegmentHome> ledger_home;  // of the database, where this process writes
     std::uint64_t ledger_segment_bytes = 16u << 20;
     bool ledger_sync = true;
     std::uint64_t name = 0;  // of this gateway, among others

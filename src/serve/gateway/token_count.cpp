@@ -70,6 +70,10 @@ std::uint32_t TokenCount::written() const {
     for (const auto& [choice, count] : written_) tokens += count.tokens();
     return tokens;
 }
+std::uint32_t TokenCount::written(std::uint32_t choice) const {
+    const auto at = std::find_if(written_.begin(), written_.end(), [&](const auto& w) { return w.first == choice; });
+    return at == written_.end() ? 0 : at->second.tokens();
+}
 std::uint32_t TokenCount::about_written() const {
     std::uint32_t tokens = 0;
     for (const auto& [choice, count] : written_) tokens += count.about();

@@ -29,6 +29,7 @@ public:
     void take_texts();
     void begin_again() { written_.clear(); }
     std::uint32_t written() const;  // of all that was generated
+    std::uint32_t written(std::uint32_t choice) const;
     std::uint32_t about_written() const;
 
 private:

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/json_text.h"
+#include "base/text.h"
 #include "serve/wire/prompt_text.h"
 
 namespace stoker::wire {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::int64_t kMostTokens = 1'000'000'000, kMostChoices = 128;
 constexpr std::size_t kLongestModel = 256, kMostMembers = 256;
 constexpr std::size_t kLongestSession = 1024;
+
+constexpr std::string_view kWrongType = "invalid_type";
 
 class BodyReader {
 public:
@@ -22,7 +25,11 @@ public:
         scan_.object_begin = cursor_.at();
         const bool sound =
             cursor_.object([&](std::string_view raw, std::size_t at) { return member(raw, at); }) && cursor_.at_end();
-        if (!sound) return {std::nullopt, *cursor_.fault()};
+        if (!sound) {
+            JsonFault fault = *cursor_.fault();
+            if (fault.code == kWrongType && !names_.empty()) fault.field = names_.back();
+            return {std::nullopt, std::move(fault)};
+        }
         scan_.empty_object = names_.empty();
         scan_.max_tokens = limits_[0] ? limits_[0] : limits_[1] ? limits_[1] : limits_[2];
         return {std::move(scan_), {}};
@@ -37,7 +44,7 @@ private:
             name = *plain;
         }
         if (std::find(names_.begin(), names_.end(), name) != names_.end())
-            return cursor_.fail("duplicate_key", "a name stands twice in the body", at);
+            return cursor_.fail("duplicate_key", "the name '" + printable(name, 60) + "' stands twice in the body", at);
         if (names_.size() >= kMostMembers)
             return cursor_.fail("invalid_json", "the body has more than 256 members", at);
         names_.push_back(name);
@@ -53,26 +60,31 @@ private:
                 return cursor_.fail("invalid_type", "stream: true or false was expected", begin);
             scan_.stream = value == "true";
         } else if (name == "max_completion_tokens") {
-            return whole(value, begin, kMostTokens, limits_[0]);
+            return whole(name, value, begin, 0, kMostTokens, limits_[0]);
         } else if (name == "max_tokens") {
-            return whole(value, begin, kMostTokens, limits_[1]);
+            return whole(name, value, begin, 0, kMostTokens, limits_[1]);
         } else if (name == "max_output_tokens") {
-            return whole(value, begin, kMostTokens, limits_[2]);
+            return whole(name, value, begin, 0, kMostTokens, limits_[2]);
         } else if (name == "prompt_cache_key") {
             if (value.size() > 2 && value.front() == '"' && value.size() <= kLongestSession)
                 scan_.session = value.substr(1, value.size() - 2);
         } else if (name == "n" || name == "best_of") {
             std::optional<std::int64_t> count;
-            if (!whole(value, begin, kMostChoices, count)) return false;
+            if (!whole(name, value, begin, 1, kMostChoices, count)) return false;
             scan_.choices = std::max(scan_.choices, count.value_or(1));
+            if (name == "n") scan_.answers = count.value_or(1);
         }
         return true;
     }
-    bool whole(std::string_view value, std::size_t at, std::int64_t most, std::optional<std::int64_t>& out) {
+    bool whole(const std::string& name, std::string_view value, std::size_t at, std::int64_t least, std::int64_t most,
+               std::optional<std::int64_t>& out) {
         if (value == "null") return true;
         out = json_integer(value);
-        return (out && *out >= 0 && *out <= most) ||
-               cursor_.fail("invalid_type", "a whole number from 0 to " + std::to_string(most) + " was expected", at);
+        return (out && *out >= least && *out <= most) ||
+               cursor_.fail("invalid_type",
+                            name + ": a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+                                " was expected",
+                            at);
     }
     bool model() {
         const std::size_t begin = cursor_.at();
@@ -121,10 +133,17 @@ private:
         PromptSeen seen;
         bool sound = true;
         if (cursor_.peek() == '[') {
+            std::uint64_t texts = 0;
+            bool numbers = false;  // one prompt, as tokens
             sound = cursor_.array([&] {
-                ++scan_.items;
+                const char next = cursor_.peek();
+                numbers = numbers || (next >= '0' && next <= '9');
+                ++texts;
                 return walk_prompt(cursor_, body_, name, seen);
             });
+            if (numbers) texts = 1;
+            scan_.items += texts;
+            if (name == "prompt") scan_.prompts = std::max<std::int64_t>(1, static_cast<std::int64_t>(texts));
         } else {
             ++scan_.items;
             sound = walk_prompt(cursor_, body_, name, seen);

@@ -20,7 +20,9 @@ struct BodyScan {
     bool stream = false;
     std::optional<std::int64_t>
         max_tokens;            // of max_completion_tokens, max_tokens, max_output_tokens: the first there is
+    std::int64_t answers = 1;  // n
     std::int64_t choices = 1;  // the larger of n and best_of
+    std::int64_t prompts = 1;  // of a list of them in `prompt`, each of which is answered
     std::optional<JsonSpan> stream_options;
     bool stream_options_null = false, include_usage = false;
     std::optional<JsonSpan> include_usage_span;

@@ -40,6 +40,19 @@ TEST(BodyScan, SaysWhatIsAskedFor) {
     EXPECT_EQ(scan->items, 2u);
 }
 
+// Else a list of prompts is set aside as one, and a budget is overrun by the others.
+TEST(BodyScan, SaysHowManyPromptsThereAre) {
+    for (const auto& [prompt, prompts, items] : std::vector<std::tuple<std::string, std::int64_t, std::uint64_t>>{
+             {R"("one")", 1, 1}, {R"(["a","b"])", 2, 2}, {"[1,2,3]", 1, 1}, {"[[1,2],[3]]", 2, 2}, {"[]", 1, 0}}) {
+        const auto scan = scan_body(R"({"n":2,"best_of":3,"prompt":)" + prompt + "}").scan;
+        ASSERT_TRUE(scan) << prompt;
+        EXPECT_EQ(scan->prompts, prompts) << prompt;
+        EXPECT_EQ(scan->items, items) << prompt;
+        EXPECT_EQ(scan->answers, 2) << prompt;
+        EXPECT_EQ(scan->choices, 3) << prompt;
+    }
+}
+
 // Else two readers take different values from one body, and one of them pays.
 TEST(BodyScan, RefusesWhatCouldBeReadInTwoWays) {
     for (const auto& [body, code] : std::vector<std::pair<std::string, std::string>>{
@@ -47,6 +60,7 @@ TEST(BodyScan, RefusesWhatCouldBeReadInTwoWays) {
              {R"({"stream_options":{"include_usage":true,"include_usage":false}})", "duplicate_key"},
              {R"({"stream_options":{"include_us\u0061ge":true}})", "invalid_type"},
              {R"({"n":1.5})", "invalid_type"},
+             {R"({"n":0})", "invalid_type"},
              {R"({"n":99999999999999999999})", "invalid_type"},
              {R"({"stream":"true"})", "invalid_type"},
              {R"({"model":"a\u0000"})", "invalid_type"},
@@ -61,6 +75,17 @@ TEST(BodyScan, RefusesWhatCouldBeReadInTwoWays) {
         EXPECT_FALSE(result.scan) << body.substr(0, 60);
         EXPECT_EQ(result.fault.code, code) << body.substr(0, 60);
     }
+}
+
+// Else whoever sent thirty fields looks for the byte.
+TEST(BodyScan, NamesTheFieldThatIsWrong) {
+    const JsonFault tokens = scan_body(R"({"model":"m","max_tokens":-1})").fault;
+    EXPECT_EQ(tokens.field, "max_tokens");
+    EXPECT_EQ(tokens.what, "max_tokens: a whole number from 0 to 1000000000 was expected");
+    EXPECT_EQ(scan_body(R"({"model":7})").fault.field, "model");
+    EXPECT_EQ(scan_body(R"({"stream_options":{"include_usage":1}})").fault.field, "stream_options");
+    EXPECT_EQ(scan_body(R"({"a":1,"a":2})").fault.what, "the name 'a' stands twice in the body");
+    EXPECT_EQ(scan_body(R"({"max_tokens":)").fault.field, "");
 }
 
 // Else speech is charged by bytes, and what a prompt begins with is not found.

@@ -14,7 +14,8 @@ namespace stoker::wire {
 struct JsonFault {
     const char* code = "invalid_json";  // or invalid_utf8, too_deep
     std::string what;
-    std::size_t at = 0;  // byte offset
+    std::size_t at = 0;      // byte offset
+    std::string field = {};  // that is of a wrong type; empty: it is not about one
 };
 
 struct JsonSpan {

@@ -12,6 +12,22 @@ std::size_t end_of_event(std::string_view text, std::size_t from) {
     return std::string_view::npos;
 }
 
+// Each field of an event that has a name.
+template <typename Take>
+void each_field(std::string_view event, const Take& take) {
+    while (!event.empty()) {
+        const std::size_t end = event.find('\n');
+        std::string_view line = event.substr(0, end);
+        event.remove_prefix(end == std::string_view::npos ? event.size() : end + 1);
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        const std::size_t colon = line.find(':');
+        if (colon == 0 || line.empty()) continue;
+        std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
+        if (value.starts_with(' ')) value.remove_prefix(1);
+        take(line.substr(0, colon), value);
+    }
+}
+
 }  // namespace
 
 bool SseSplitter::feed(std::string_view bytes, const std::function<bool(std::string_view)>& on_event) {
@@ -50,25 +66,25 @@ bool SseSplitter::feed(std::string_view bytes, const std::function<bool(std::str
 
 SseEvent read_sse_event(std::string_view event) {
     SseEvent found;
-    while (!event.empty()) {
-        const std::size_t end = event.find('\n');
-        std::string_view line = event.substr(0, end);
-        event.remove_prefix(end == std::string_view::npos ? event.size() : end + 1);
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        const std::size_t colon = line.find(':');
-        if (colon == 0 || line.empty()) continue;
-        const std::string_view name = line.substr(0, colon);
-        std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
-        if (value.starts_with(' ')) value.remove_prefix(1);
+    each_field(event, [&](std::string_view name, std::string_view value) {
         if (name == "event") found.name = value;
-        if (name != "data") continue;
+        if (name != "data") return;
         if (found.lines++ == 0)
             found.data = value;
         else
             found.data = std::string_view(found.data.data(),
                                           static_cast<std::size_t>(value.data() + value.size() - found.data.data()));
-    }
+    });
     return found;
+}
+
+std::string in_one_line(std::string_view event) {
+    std::string name, data;
+    each_field(event, [&](std::string_view field, std::string_view value) {
+        if (field == "event") name.assign("event: ").append(value).append("\n");
+        if (field == "data") data.append(" ").append(value);
+    });
+    return name + "data:" + data + "\n\n";
 }
 
 }  // namespace stoker::wire

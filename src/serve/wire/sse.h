@@ -33,5 +33,8 @@ struct SseEvent {
 };
 // Lines without a colon are fields without a value, comments are passed over.
 SseEvent read_sse_event(std::string_view event);
+// The same event with its data in one line, where it had several: between values of JSON a blank is as good as an end
+// of line.
+std::string in_one_line(std::string_view event);
 
 }  // namespace stoker::wire

@@ -19,15 +19,19 @@ std::uint32_t bounded(std::uint64_t value) {
 
 class UsageScan {
 public:
-    UsageScan(Meter meter, std::string_view json, std::vector<GeneratedText>* texts)
-        : json_(json), cursor_(json, kDepth), meter_(meter), texts_(texts) {}
+    UsageScan(Meter meter, std::string_view json, std::vector<GeneratedText>* texts, std::vector<ChoiceSeen>* choices)
+        : json_(json), cursor_(json, kDepth), meter_(meter), texts_(texts), choices_(choices) {}
 
     AnswerScan read() {
-        bool sound = cursor_.peek() == '{';
-        sound = sound && cursor_.object([&](std::string_view name, std::size_t at) { return top(name, at); }) &&
-                cursor_.at_end();
-        if (!sound) return {};
+        const bool object = cursor_.peek() == '{';
+        const bool sound =
+            object ? cursor_.object([&](std::string_view name, std::size_t at) { return top(name, at); }) : ranked();
+        if (!sound || !cursor_.at_end()) return {};
         scan_.sound = true;
+        if (meter_ == Meter::responses && scan_.type.ends_with("audio.delta")) {  // sound, written in letters
+            scan_.text_bytes = 0;
+            if (texts_ != nullptr) texts_->clear();
+        }
         if (scan_.usage_end != 0) cut_usage();
         return std::move(scan_);
     }
@@ -36,6 +40,24 @@ private:
     bool skip() {
         JsonSpan span;
         return cursor_.skip_value(span);
+    }
+    // SGLang ranks with a bare list, each of which says what was read for it.
+    bool ranked() {
+        if (meter_ != Meter::ranking || cursor_.peek() != '[') return false;
+        return cursor_.array([&] {
+            if (cursor_.peek() != '{') return skip();
+            return cursor_.object([&](std::string_view name, std::size_t) {
+                if (name != "meta_info" || cursor_.peek() != '{') return skip();
+                return cursor_.object([&](std::string_view inner, std::size_t) {
+                    if (inner != "prompt_tokens") return skip();
+                    std::uint32_t one = 0;
+                    if (!number(one)) return false;
+                    if (!scan_.usage) scan_.usage.emplace();
+                    scan_.usage->in = bounded(std::uint64_t{scan_.usage->in} + one);
+                    return true;
+                });
+            });
+        });
     }
     bool top(std::string_view name, std::size_t at) {
         if (name == "usage") {
@@ -51,6 +73,10 @@ private:
                 return cursor_.peek() == '{' ? choice() : skip();
             });
         }
+        if (name == "error" && cursor_.peek() == '"') {  // as TGI says it
+            scan_.failed = true;
+            return text_of(scan_.error_message);
+        }
         if (name == "error" && cursor_.peek() == '{') {
             scan_.failed = true;
             return cursor_.object([&](std::string_view inner, std::size_t) {
@@ -59,14 +85,23 @@ private:
         }
         if (name == "type" && cursor_.peek() == '"') return text_of(scan_.type);
         if (name == "model" && cursor_.peek() == '"') return who();
+        if (name == "timings" && cursor_.peek() == '{')
+            return cursor_.object([&](std::string_view inner, std::size_t) {
+                return inner == "predicted_n" ? number(scan_.timed_out_tokens.emplace()) : skip();
+            });
+        if (meter_ == Meter::image && name == "data" && cursor_.peek() == '[')
+            return cursor_.array([&] {
+                ++scan_.data_items;
+                return skip();
+            });
         if (meter_ == Meter::messages) return message(name);
         if (meter_ != Meter::responses) return skip();
         if (name == "delta" && cursor_.peek() == '"') return generated();
+        // Of an event: what it was made of came before, piece by piece.
         if (name == "response" && cursor_.peek() == '{')
             return cursor_.object([&](std::string_view inner, std::size_t) {
                 if (inner == "usage") return usage();
-                if (inner == "model" && cursor_.peek() == '"') return who();
-                return inner == "output" ? output() : skip();
+                return inner == "model" && cursor_.peek() == '"' ? who() : skip();
             });
         return name == "output" ? output() : skip();
     }
@@ -96,36 +131,49 @@ private:
             });
         });
     }
-    // The texts of the responses API: output[*].content[*].text.
+    // The texts of the responses API: output[*].{content, summary}[*].{text, refusal}, and of tools that are called.
     bool output() {
         if (cursor_.peek() != '[') return skip();
         return cursor_.array([&] {
             if (cursor_.peek() != '{') return skip();
             return cursor_.object([&](std::string_view name, std::size_t) {
-                if (name != "content" || cursor_.peek() != '[') return skip();
-                return cursor_.array([&] {
-                    if (cursor_.peek() != '{') return skip();
-                    return cursor_.object([&](std::string_view inner, std::size_t) {
-                        return inner == "text" && cursor_.peek() == '"' ? generated() : skip();
-                    });
-                });
+                const char next = cursor_.peek();
+                if (next == '"' && (name == "name" || name == "arguments" || name == "input")) return generated();
+                return next == '[' && (name == "content" || name == "summary") ? parts() : skip();
+            });
+        });
+    }
+    bool parts() {
+        return cursor_.array([&] {
+            if (cursor_.peek() != '{') return skip();
+            return cursor_.object([&](std::string_view name, std::size_t) {
+                const char next = cursor_.peek();
+                if (next == '[' && name == "thinking") return parts();
+                return next == '"' && (name == "text" || name == "refusal" || name == "thinking") ? generated()
+                                                                                                  : skip();
             });
         });
     }
     bool choice() {
         const std::size_t first = texts_ == nullptr ? 0 : texts_->size();
-        std::uint32_t index = 0;
+        const std::uint64_t before = scan_.text_bytes;
+        ChoiceSeen seen;
         const bool sound = cursor_.object([&](std::string_view name, std::size_t) {
             if (name == "finish_reason") {
-                scan_.finished = scan_.finished || cursor_.peek() == '"';
-                return skip();
+                seen.finished = cursor_.peek() == '"';
+                JsonSpan span;
+                if (!cursor_.skip_value(span)) return false;
+                seen.at_limit = span.of(json_) == "\"length\"";
+                return true;
             }
-            if (name == "index") return number(index);
+            if (name == "index") return number(seen.index);
             if (name == "text" && cursor_.peek() == '"') return generated();
             if ((name == "delta" || name == "message") && cursor_.peek() == '{') return message_of_choice();
             return skip();
         });
-        for (std::size_t i = first; texts_ != nullptr && i < texts_->size(); ++i) (*texts_)[i].choice = index;
+        for (std::size_t i = first; texts_ != nullptr && i < texts_->size(); ++i) (*texts_)[i].choice = seen.index;
+        seen.text_bytes = scan_.text_bytes - before;
+        if (choices_ != nullptr) choices_->push_back(seen);
         return sound;
     }
     bool message_of_choice() {
@@ -135,18 +183,28 @@ private:
             if (next == '"' && (inner == "reasoning_content" || inner == "reasoning"))
                 return std::exchange(reasoned, true) ? skip() : generated();
             if (next == '"' && (inner == "content" || inner == "refusal")) return generated();
-            if (inner != "tool_calls" || next != '[') return skip();
+            if (next == '[' && inner == "content") return parts();  // as Mistral's models reason
+            if (next == '{' && inner == "function_call") return called();
+            if (inner != "tool_calls") return skip();
+            if (next == '{') return tool_call();  // TGI streams no list
+            if (next != '[') return skip();
             return cursor_.array([&] { return cursor_.peek() == '{' ? tool_call() : skip(); });
         });
     }
     // Of each piece of a stream the names that it is wrapped in stand there again, and were generated by nobody.
     bool tool_call() {
         return cursor_.object([&](std::string_view name, std::size_t) {
-            if ((name != "function" && name != "custom") || cursor_.peek() != '{') return skip();
-            return cursor_.object([&](std::string_view inner, std::size_t) {
-                const bool text = inner == "name" || inner == "arguments" || inner == "input";
-                return text && cursor_.peek() == '"' ? generated() : skip();
-            });
+            return (name == "function" || name == "custom") && cursor_.peek() == '{' ? called() : skip();
+        });
+    }
+    bool called() {
+        return cursor_.object([&](std::string_view name, std::size_t) {
+            if (name != "name" && name != "arguments" && name != "input") return skip();
+            if (cursor_.peek() == '"') return generated();
+            JsonSpan span;  // TGI's arguments are no text
+            if (!cursor_.skip_value(span)) return false;
+            if (span.of(json_) != "null") wrote(span.of(json_));
+            return true;
         });
     }
     void wrote(std::string_view text) {
@@ -198,6 +256,7 @@ private:
             if (name == "prompt_tokens" || name == "input_tokens") return number(found.in);
             if (name == "completion_tokens" || name == "output_tokens") return number(found.out);
             if (name == "total_tokens") return number(total);
+            if (name == "reasoning_tokens") return number(found.reasoning);
             if (name == "cache_read_input_tokens") return number(cache_read);
             if (name == "cache_creation_input_tokens") return number(cache_written);
             const bool in = name == "prompt_tokens_details" || name == "input_tokens_details";
@@ -235,6 +294,7 @@ private:
     Meter meter_;
     AnswerScan scan_;
     std::vector<GeneratedText>* texts_;
+    std::vector<ChoiceSeen>* choices_;
 };
 
 std::uint32_t prompt_tokens(std::uint64_t bytes, std::uint64_t items, double ratio) {
@@ -244,8 +304,9 @@ std::uint32_t prompt_tokens(std::uint64_t bytes, std::uint64_t items, double rat
 
 }  // namespace
 
-AnswerScan scan_answer(Meter meter, std::string_view json, std::vector<GeneratedText>* texts) {
-    return UsageScan(meter, json, texts).read();
+AnswerScan scan_answer(Meter meter, std::string_view json, std::vector<GeneratedText>* texts,
+                       std::vector<ChoiceSeen>* choices) {
+    return UsageScan(meter, json, texts, choices).read();
 }
 
 std::string without_usage(std::string_view event, std::string_view data, const AnswerScan& scan) {

@@ -17,17 +17,25 @@ struct Usage {
     friend bool operator==(const Usage&, const Usage&) = default;
 };
 
+// What one JSON of an upstream has of one of several answers.
+struct ChoiceSeen {
+    std::uint32_t index = 0;
+    std::uint64_t text_bytes = 0;
+    bool finished = false, at_limit = false;  // it says why it ended: since it may not be longer
+};
+
 // One JSON of an upstream, whole answer or data of an event.
 struct AnswerScan {
     bool sound = false;  // it is one JSON object
     std::optional<Usage> usage;
     bool usage_null = false;
     bool choices = false, choices_empty = false;  // there is a list of that name
-    bool finished = false;                        // a choice says why it ended
     bool failed = false;                          // it is an error
     // Of what was generated, unescaped but for \u (which counts as three); of calls of tools the names and arguments.
     std::uint64_t text_bytes = 0;
-    std::string type;  // of events of the responses API: "response.completed"
+    std::optional<std::uint32_t> timed_out_tokens;  // of llama.cpp's server, which times one choice by itself
+    std::uint64_t data_items = 0;                   // of a list of that name: images
+    std::string type;                               // of events of the responses API: "response.completed"
     std::string error_message;
     std::string_view model;  // that answered, as it calls itself; of the text that was scanned
     // What to leave out so that no usage is seen, from the comma before or to the comma behind; empty: it is not there.
@@ -38,7 +46,9 @@ struct GeneratedText {
     std::uint32_t choice = 0;
     std::string text;
 };
-AnswerScan scan_answer(Meter meter, std::string_view json, std::vector<GeneratedText>* texts = nullptr);
+// `choices`: where each of them is told; null where one answer comes.
+AnswerScan scan_answer(Meter meter, std::string_view json, std::vector<GeneratedText>* texts = nullptr,
+                       std::vector<ChoiceSeen>* choices = nullptr);
 
 // Of the event, the data without the member `usage`.
 std::string without_usage(std::string_view event, std::string_view data, const AnswerScan& scan);

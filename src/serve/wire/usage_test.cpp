@@ -70,6 +70,39 @@ TEST(Usage, OfTheMessagesApiCachedTokensArePartOfTheInput) {
     EXPECT_EQ(huge.usage, (Usage{.in = 4294967295u, .cached_in = 4294967295u}));
 }
 
+// Else the account charges what a model wrote twice or not at all, where its engine says no usage.
+TEST(Usage, WhatWasWrittenIsCountedOnceWhereverItStands) {
+    const auto bytes = [](Meter meter, const char* json) { return scan_answer(meter, json).text_bytes; };
+    EXPECT_EQ(bytes(Meter::responses, R"({"output":[{"type":"reasoning","summary":[{"text":"ab"}]},
+        {"type":"function_call","name":"cd","arguments":"{}"},
+        {"type":"message","content":[{"type":"output_text","text":"ef"},{"type":"refusal","refusal":"gh"}]}]})"),
+              10u);
+    EXPECT_EQ(bytes(Meter::responses, R"({"type":"response.output_text.delta","delta":"ab"})"), 2u);
+    EXPECT_EQ(bytes(Meter::responses, R"({"type":"response.audio.delta","delta":"AAAA"})"), 0u) << "sound";
+    EXPECT_EQ(bytes(Meter::responses, R"({"type":"response.completed","response":{"output":[
+        {"content":[{"text":"ab"}]}]}})"),
+              0u)
+        << "it came before, piece by piece";
+    for (const char* message : {R"("content":[{"type":"text","text":"abcd"}])",
+                                R"("content":[{"type":"thinking","thinking":[{"text":"abcd"}]}])",
+                                R"("function_call":{"name":"ab","arguments":"cd"})",
+                                R"("tool_calls":{"function":{"name":"ab","arguments":"cd"}})",
+                                R"("tool_calls":[{"function":{"name":"ab","arguments":{}}}])",
+                                R"("tool_calls":[{"function":{"name":null,"arguments":"abcd"}}])"})
+        EXPECT_EQ(bytes(Meter::chat, (std::string(R"({"choices":[{"delta":{)") + message + "}}]}").c_str()), 4u)
+            << message;
+    EXPECT_EQ(
+        scan_answer(Meter::ranking, R"([{"meta_info":{"prompt_tokens":3}},{"meta_info":{"prompt_tokens":4}}])").usage,
+        (Usage{.in = 7}));
+    EXPECT_FALSE(scan_answer(Meter::chat, "[]").sound);
+    EXPECT_EQ(scan_answer(Meter::chat, R"({"error":"out of memory","error_type":"generation"})").error_message,
+              "out of memory");
+}
+
+TEST(Sse, DataOfSeveralLinesIsOneJson) {
+    EXPECT_EQ(in_one_line("event: x\ndata: {\"a\":\r\ndata:1}\n: note\n\n"), "event: x\ndata: {\"a\": 1}\n\n");
+}
+
 // Else a client that indexes choices[0] meets a chunk that it never asked for.
 TEST(Usage, IsCutOutWithItsCommaWhereverItStands) {
     for (const auto& [data, left] :

@@ -34,4 +34,11 @@ const provider = new Provider(issuer, {
         return {accountId: id, claims: async () => ({sub: id, ...people()[id]})};
     },
 });
+// As Keycloak does for a client that demands PKCE (tests/e2e/sso_keycloak_test.py).
+provider.use(async (context, next) => {
+    await next();
+    if (context.oidc?.route !== 'device_authorization' || context.oidc.body?.code_challenge_method === 'S256') return;
+    context.status = 400;
+    context.body = {error: 'invalid_request', error_description: 'Missing parameter: code_challenge_method'};
+});
 console.log(issuer);

@@ -1,0 +1,24 @@
+// How fast this machine's NVIDIA GPUs are, as checks: copies, products, a burn-in, the sum over all of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "doctor/health_device.h"
+#include "doctor/measure/gpu_speed.h"
+
+namespace stoker {
+
+// Measured in another process, which is ended at the deadline.
+Result<GpuSpeeds> measure_gpus_apart(const GpuSpeedOptions& options, Deadline deadline);
+
+struct GpuCheck {
+    DeviceCheck part;                      // `expected` by the size
+    std::optional<Expectation> by_others;  // where nothing else says: the other boards of this machine
+};
+// One for each thing that is measured, of the board that is worst. Pure.
+std::vector<GpuCheck> checks_of_gpus(const GpuSpeeds& speeds, const std::string& size, const std::string& node);
+// It did not come back, or could not be begun.
+HealthCheck gpus_not_measured(const Error& error, const std::string& node);
+
+}  // namespace stoker

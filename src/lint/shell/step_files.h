@@ -1,0 +1,29 @@
+// Files of YAML whose values are steps for a shell: pipelines, tasks, playbooks.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stoker::lint {
+
+// One tool's way to write steps.
+struct StepDialect {
+    std::string_view tool;                   // "GitHub Actions"
+    std::span<const std::string_view> keys;  // whose value, or list of lines, a shell is given
+    bool one_shell = false;                  // the lines of a list are run by one shell
+};
+
+// Keys of other tools under which a size of Azure stands: SkyPilot, dstack, Ansible, Pulumi, Ray, Databricks.
+inline constexpr std::string_view kSizeKeys[] = {
+    "vm_size", "vmSize", "instance_type", "node_type_id", "instanceType", "driver_node_type_id", "instance_types"};
+
+bool names_size(std::string_view text);
+
+// {{ x }}, which Ansible, Task and just fill in: as long a name of a variable that nothing sets.
+void hide_templates(std::string& text);
+
+// Null: no file of steps, as far as its name and its text say.
+const StepDialect* step_dialect_of(std::string_view path, std::string_view text);
+
+}  // namespace stoker::lint

@@ -103,10 +103,23 @@ def box(tag="v1"):
     return f"{registry().host}/demo/box:{tag}"
 
 
-def groups():
-    """Control groups of gangs and of their boxes on this machine."""
-    return {os.path.join(path, name) for path, folders, _ in os.walk("/sys/fs/cgroup") for name in folders
-            if re.search(r"[a-z2-7]{5}-\d+", name) and ("stoker" in path or name.startswith("stoker"))}
+def operation(t):
+    """The id of the operation whose ranks run now: control groups of other servers on this machine are none of ours."""
+    for pid in t.processes():
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as environment:
+                found = re.search(rb"(?:^|\0)STOKER_OP=([a-z0-9-]+)", environment.read())
+        except OSError:
+            continue  # has ended since
+        if found:
+            return found[1].decode()
+    return None
+
+
+def groups(name):
+    """Control groups of the gang of this operation and of its boxes."""
+    return [os.path.join(path, folder) for path, folders, _ in os.walk("/sys/fs/cgroup") for folder in folders
+            if name in folder]
 
 
 def test_a_run_fetches_its_image_and_keeps_its_digest(t):
@@ -229,7 +242,6 @@ class SlowRegistry:
 
 def test_waits_with_a_reason_and_survives_kill_9(t):
     slow = SlowRegistry()
-    before = groups()
     server = t.up()
     run = t.call("submit", "--image", f"{slow.host}/demo/box:v1", "--", "sh", "-c",
                  "cat /etc/inside; trap 'echo noted' USR1; i=0; while [ ! -e go ]; do sleep 0.1; done").stdout.strip()
@@ -249,6 +261,8 @@ def test_waits_with_a_reason_and_survives_kill_9(t):
     server = t.up()
     t.wait_state(run, "running", limit_s=120)
     wait_for("its words", lambda: "the first" in t.call("logs", run, exit=None).stdout)
+    started = wait_for("the operation of its rank", lambda: operation(t))
+    check(groups(started), f"no control group of {started} while it runs")
     server.send_signal(signal.SIGKILL)
     server.wait()
     t.up()
@@ -258,7 +272,7 @@ def test_waits_with_a_reason_and_survives_kill_9(t):
     t.wait_state(run, "succeeded")
     slow.server.shutdown()
     wait_for("no mount of the box", lambda: not [line for line in open("/proc/mounts") if t.base in line])
-    wait_for("no control group of it", lambda: groups() <= before)
+    wait_for("no control group of it", lambda: not groups(started))
     check(not [name for name in os.listdir(os.path.join(t.folder, "images")) if name.startswith(".")],
           "what was half fetched is there")
 

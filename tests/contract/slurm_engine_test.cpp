@@ -28,6 +28,16 @@ protected:
         EXPECT_EQ(driver->cancel(id, 1, 0, soon()).certainty, Certainty::confirmed);
         EXPECT_EQ(driver->release(id, soon()).certainty, Certainty::confirmed);
     }
+    // What Slurm takes for running though it has ended is ended by the driver: as the core does, it is asked on.
+    void TearDown() override {
+        EXPECT_TRUE(eventually(
+            [&] {
+                (void)driver->observe(0, in(0.2)).ok();
+                return cluster().quiet();
+            },
+            soon()))
+            << cluster().say({"squeue"});
+    }
     void wait_until_up() {
         ASSERT_TRUE(eventually([] { return cluster().ready(); }, soon()));
     }
@@ -274,6 +284,20 @@ TEST_F(SlurmEngine, AKilledHostIsNoEndlessRun) {
     ASSERT_NE(end, nullptr);
     EXPECT_EQ(end->cause, Cause::platform) << end->detail;
     expect_over(id);
+}
+
+// A controller that was killed while a job ended may take it for running for minutes: it is ended there as well, or its
+// GPUs are nobody's.
+TEST_F(SlurmEngine, WhatSlurmTakesForRunningAfterItsEndIsEnded) {
+    const OperationId id = harness.next();
+    expect_launched(id, gang("true"));
+    ASSERT_NE(end_of(id), nullptr);
+    // One of its name that no host ends: as Slurm sees what it lost the end of.
+    ASSERT_NE(cluster().say({"sbatch", "--job-name=stoker-" + id.text(), "--output=/dev/null", "--wrap=sleep 600"}),
+              "");
+    ASSERT_TRUE(eventually([&] { return cluster().say({"squeue", "-h", "-t", "running"}) != ""; }, soon()));
+    expect_over(id);
+    EXPECT_TRUE(driver->list_ours(id.site, soon())->items.empty()) << "it is no run that somebody has to look after";
 }
 
 // A job of ours without a folder, as after a disk was put back, is listed and can be ended.

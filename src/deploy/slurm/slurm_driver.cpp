@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -42,6 +43,8 @@ constexpr auto kAnswerLimit = std::chrono::seconds(5);
 constexpr auto kLook = std::chrono::milliseconds(50), kFileLook = std::chrono::milliseconds(20);
 constexpr auto kObservePoll = std::chrono::seconds(5), kSettingsLimit = std::chrono::seconds(5);
 constexpr auto kRoomPause = std::chrono::seconds(20);
+// From its release to the scancel of a job that Slurm still has: its last processes have until then.
+constexpr auto kLingers = std::chrono::seconds(10);
 constexpr std::size_t kMostFacts = 1000;
 constexpr std::string_view kNoImages =
     "this cluster runs no images: its srun knows no --container-image, which the plug-in Pyxis brings. Leave image "
@@ -189,7 +192,7 @@ public:
         }
         gangs_.forget(launched);
         const std::lock_guard guard(released_mutex_);
-        released_.insert(launched);
+        released_.emplace(launched, Clock::now());
         return confirmed();
     }
 
@@ -235,11 +238,8 @@ public:
         // not yet seen end.
         if (queue) {
             const std::lock_guard guard(released_mutex_);
-            std::set<OperationId> ending;
-            for (const Job& job : (*queue)->jobs)
-                if (job.phase != JobPhase::over && released_.contains(job.operation)) ending.insert(job.operation);
-            here.insert(ending.begin(), ending.end());
-            released_ = std::move(ending);
+            keep_what_lingers(**queue);
+            for (const auto& [operation, since] : released_) here.insert(operation);
             for (const Job& job : (*queue)->jobs)
                 if (job.phase != JobPhase::over && (site.empty() || job.operation.site == site) &&
                     here.insert(job.operation).second)
@@ -423,14 +423,44 @@ private:
     void poll_if_due(Deadline deadline) {
         const std::vector<OperationId> operations = gangs_.live();
         const auto now = Clock::now();
-        if (operations.empty()) return;
+        if (operations.empty() && !anything_lingers()) return;
         const auto due = last_poll_ + duration_of(gangs_.wants_news() ? options_.poll_s : options_.idle_poll_s);
         if (now < due && !poll_now_.exchange(false)) return;
         last_poll_ = now;
         const auto queue = controller_.queue(now, std::min<Clock::time_point>(deadline, now + kObservePoll));
         if (!queue) return;  // it is asked again, and what is live stays so
+        end_what_lingers(**queue, deadline);
         look_at_room_if_due(**queue, now);
         for (const OperationId& operation : operations) gangs_.look_at(operation, queue->get());
+    }
+
+    // A controller that was killed while a job ended may take it for running until its node is asked about it, and hold
+    // the node's GPUs as long: what we know to be over is ended in Slurm as well.
+    bool anything_lingers() {
+        const std::lock_guard guard(released_mutex_);
+        return !released_.empty();
+    }
+    // Only of those that this listing can know about. With released_mutex_.
+    void keep_what_lingers(const Queue& queue) {
+        std::erase_if(released_, [&](const auto& each) {
+            return each.second < queue.asked_at &&
+                   std::none_of(queue.jobs.begin(), queue.jobs.end(), [&](const Job& job) {
+                       return job.phase != JobPhase::over && job.operation == each.first;
+                   });
+        });
+    }
+    void end_what_lingers(const Queue& queue, Deadline deadline) {
+        std::vector<OperationId> lingering;
+        {
+            const std::lock_guard guard(released_mutex_);
+            keep_what_lingers(queue);
+            for (auto& [operation, since] : released_)
+                if (since + kLingers < queue.asked_at) {
+                    lingering.push_back(operation);
+                    since = queue.asked_at;  // asked again if it did not help
+                }
+        }
+        for (const OperationId& operation : lingering) (void)controller_.cancel(operation, deadline).ok();
     }
 
     // Seldom: of a large cluster these are no small questions.
@@ -450,7 +480,7 @@ private:
     std::mutex types_mutex_;
     std::set<std::string> gpu_types_;  // of gres, as the nodes have them
     std::mutex released_mutex_;
-    std::set<OperationId> released_;  // whose jobs Slurm has not yet seen end
+    std::map<OperationId, Clock::time_point> released_;  // since when; whose jobs Slurm has not yet seen end
     std::atomic<std::int64_t> last_order_ = 0;
     Clock::time_point last_poll_{}, last_room_{};  // of the one thread that observes
     std::atomic<bool> poll_now_ = false, interrupted_ = false;

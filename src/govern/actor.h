@@ -26,6 +26,7 @@ struct Actor {
     Tenant tenant{};               // in which it acts: what it submits belongs there
     std::string name = "core";     // "driver"; "admin"; "u-3"
     std::string via{};             // "console"; empty: nothing to tell
+    std::string node{};            // whose key tells of this node alone; not in text()
     friend bool operator==(const Actor&, const Actor&) = default;
 
     static Actor part(std::string_view name);   // of the server: "driver", "command/up"

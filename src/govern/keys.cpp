@@ -24,7 +24,8 @@ Actor actor_of(const KeyEntry& key, const Tenants& tenants) {
             .level = key.level,
             .tenant = tenants.tenant_of(key.project),
             .name = key.name,
-            .via = key.id.text()};
+            .via = key.id.text(),
+            .node = key.node};
 }
 
 const KeyEntry* valid_key(const Tenants& tenants, std::string_view sha256, std::int64_t now_us) {

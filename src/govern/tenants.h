@@ -55,6 +55,7 @@ struct KeyEntry {
     std::string sha256;                        // of the secret, in hex
     std::int64_t made_us = 0, expires_us = 0;  // 0: it does not
     bool revoked = false;
+    std::string node{};  // an agent's, which tells of this node alone; empty: of any
     friend bool operator==(const KeyEntry&, const KeyEntry&) = default;
 };
 
@@ -184,6 +185,7 @@ void fields(V& visit, KeyEntry& entry) {
     visit("level", entry.level);
     visit("made_us", entry.made_us);
     visit("name", entry.name);
+    visit("node", entry.node);
     visit("project", entry.project);
     visit("revoked", entry.revoked);
     visit("role", entry.role);

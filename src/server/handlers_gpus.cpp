@@ -43,6 +43,12 @@ void report_gpus(Service& service, const ExchangePtr& exchange) {
     if (!fleet)
         return exchange->fail(Error(ErrorKind::unavailable, "this server takes no reports of GPUs", {},
                                     "stoker up does; what stoker run starts for itself does not"));
+    if (const std::string& own = exchange->actor.node; !own.empty() && own != gpu_node_in_path(exchange)) {
+        fleet->count_refused();
+        return exchange->fail(
+            Error(ErrorKind::denied, fmt::format("this key tells of node {}, and of no other", printable(own, 80)), {},
+                  "start the agent with --node " + printable(own, 80) + ", or with a key of its own"));
+    }
     const FleetMoment now = FleetMoment::now();
     auto report = read_report(exchange->request.body);
     if (!report) {

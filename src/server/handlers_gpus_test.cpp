@@ -64,6 +64,22 @@ TEST_F(GpusApiTest, WhatIsNoReportIsRefusedAndCounted) {
     EXPECT_EQ(ask("POST", "/api/v1/nodes/alpha/gpus", report(1)).status, 503);
 }
 
+// A key that was taken from one machine must not take the others out of service.
+TEST_F(GpusApiTest, AKeyOfOneNodeTellsOfNoOther) {
+    open({.actor = {.kind = PrincipalKind::service,
+                    .role = Role::agent,
+                    .level = Level::provider,
+                    .name = "agent-alpha",
+                    .node = "alpha"},
+          .gpus = fleet_});
+    EXPECT_EQ(ask("POST", "/api/v1/nodes/alpha/gpus", report(1)).status, 200);
+    const HttpResponse other = ask("POST", "/api/v1/nodes/beta/gpus", report(1));
+    EXPECT_EQ(other.status, 403);
+    EXPECT_THAT(other.body, HasSubstr("node alpha, and of no other"));
+    as(Role::admin);
+    EXPECT_EQ(ask("GET", "/api/v1/nodes/beta/gpus").status, 404);
+}
+
 TEST_F(GpusApiTest, TheKeyOfAnAgentTellsAndNothingElse) {
     as(Role::agent);
     EXPECT_EQ(ask("POST", "/api/v1/nodes/alpha/gpus", report(1)).status, 200);

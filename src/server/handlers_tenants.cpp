@@ -6,6 +6,7 @@
 #include "govern/keys.h"
 #include "io/random_bytes.h"
 #include "io/sha256.h"
+#include "observe/series.h"
 #include "run/state/rules.h"
 #include "server/caller.h"
 #include "server/handlers.h"
@@ -47,7 +48,8 @@ KeyView view_of_key(const EngineView& view, const KeyEntry& key) {
             .state = key.revoked                         ? "revoked"
                      : expired                           ? "expired"
                      : user != nullptr && user->disabled ? "disabled"
-                                                         : "valid"};
+                                                         : "valid",
+            .node = key.node};
 }
 
 // The command's outcome, then what it made, as it is now.
@@ -170,6 +172,9 @@ void make_key(Service& service, const ExchangePtr& exchange) {
     if (!project)
         return exchange->fail(
             Error(ErrorKind::invalid, fmt::format("project is {}, expected p-2", printable(body->project, 60))));
+    if (!body->node.empty() && !is_series_name(body->node))
+        return exchange->fail(Error(ErrorKind::invalid,
+                                    fmt::format("node is {}, expected the name of a node", printable(body->node, 60))));
     const std::string secret = std::string(kKeyPrefix) + random_hex(kSecretBytes);
     // The moment of the server, by which it expires.
     std::int64_t now_us = 0;
@@ -182,7 +187,8 @@ void make_key(Service& service, const ExchangePtr& exchange) {
                            .level = body->level,
                            .project = *project,
                            .sha256 = hex(sha256(secret)),
-                           .expires_us = body->expires_s > 0 ? now_us + body->expires_s * kSecondUs : 0},
+                           .expires_us = body->expires_s > 0 ? now_us + body->expires_s * kSecondUs : 0,
+                           .node = body->node},
                    201, [secret](const EngineView& view, const std::string& made) -> Result<KeyGiven> {
                        return KeyGiven{view_of_key(view, view.state.tenants.keys.at(*KeyId::parse(made))), secret};
                    });

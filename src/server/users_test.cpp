@@ -188,6 +188,22 @@ TEST_F(UsersApiTest, AKeyIsRotated) {
     EXPECT_EQ(with(old, "POST", "/api/v1/keys/k-3/rotate").status, 403);
 }
 
+// An agent's key stays that of its node when it is renewed; what is no agent's is of none.
+TEST_F(UsersApiTest, AnAgentsKeyIsBoundToItsNode) {
+    const auto make = [&](const std::string& role, const std::string& node) {
+        return with(
+            kToken, "POST", "/api/v1/keys",
+            R"({"name":"n7","service":true,"level":"provider","role":")" + role + R"(","node":")" + node + "\"}");
+    };
+    const HttpResponse developer = make("developer", "n7");
+    EXPECT_EQ(developer.status, 400);
+    EXPECT_THAT(developer.body, HasSubstr("of no node"));
+    EXPECT_EQ(make("agent", "../n7").status, 400);
+    EXPECT_EQ(make("agent", "n7").status, 201);
+    const HttpResponse next = with(kToken, "POST", "/api/v1/keys/k-1/rotate");
+    EXPECT_THAT(next.body, HasSubstr(R"("node":"n7")"));
+}
+
 // Who tried what is asked after an incident; whoever only looks is not told of others.
 TEST_F(UsersApiTest, WhatWasRefusedIsInTheAuditTrail) {
     const std::string viewer =

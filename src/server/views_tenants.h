@@ -34,6 +34,7 @@ struct KeyView {
     ProjectId project;
     std::string project_name;                // "hospital/imaging"
     std::string made_at, expires_at, state;  // valid, expired, revoked, disabled
+    std::string node{};                      // an agent's, which tells of this node alone
 };
 struct KeyList {
     std::vector<KeyView> items;
@@ -66,6 +67,7 @@ struct KeyBody {
     Level level = Level::project;
     std::string project;         // empty: the caller's own
     std::int64_t expires_s = 0;  // 0: it does not
+    std::string node{};          // an agent's may be bound to one
 };
 
 template <class V>
@@ -95,6 +97,7 @@ void fields(V& visit, KeyView& v) {
     visit("level", v.level);
     visit("made_at", v.made_at);
     visit("name", v.name);
+    visit("node", v.node);
     visit("project", v.project);
     visit("project_name", v.project_name);
     visit("role", v.role);
@@ -136,6 +139,7 @@ void fields(V& visit, KeyBody& v) {
     visit("expires_s", v.expires_s);
     visit("level", v.level);
     visit("name", v.name);
+    visit("node", v.node);
     visit("project", v.project);
     visit("role", v.role);
     visit("service", v.service);

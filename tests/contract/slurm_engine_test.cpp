@@ -32,8 +32,9 @@ protected:
     void TearDown() override {
         EXPECT_TRUE(eventually(
             [&] {
-                (void)driver->observe(0, in(0.2)).ok();
-                return cluster().quiet();
+                if (cluster().quiet()) return true;
+                (void)driver->observe(0, in(5)).ok();
+                return false;
             },
             soon()))
             << cluster().say({"squeue"});

@@ -68,7 +68,8 @@ std::string reach_text(const api::KeyView& key) {
                                key.project_name.substr(0, key.project_name.find('/')));
         case Level::provider: break;
     }
-    return fmt::format("{} of everything", to_string(key.role));
+    return key.node.empty() ? fmt::format("{} of everything", to_string(key.role))
+                            : fmt::format("{} of node {} alone", to_string(key.role), printable(key.node, 80));
 }
 
 Result<std::int64_t> seconds_of(const Args& args, const char* option) {
@@ -109,6 +110,7 @@ Result<CommandOutput> make_key(Session& session, const Args& args) {
     if (args.has("of-provider")) body.set("level", "provider");
     TRY(const std::int64_t expires_s, seconds_of(args, "expires"));
     if (expires_s != 0) body.set("expires_s", expires_s);
+    if (const auto node = args.get("node")) body.set("node", *node);
     TRY(const auto client, connect(args));
     if (const auto project = args.get("project")) {
         TRY(const ProjectId id, project_named(*client, *project));
@@ -200,6 +202,7 @@ CliCommand key_command() {
              "you would let log in.",
          .examples = {"stoker key make anna --role developer --project vision --expires 90d",
                       "stoker key make ci --service --role developer",
+                      "stoker key make agent-n7 --service --role agent --of-provider --node n7",
                       "stoker key make boss --role auditor --of-organisation --project hospital/vision",
                       "STOKER_TOKEN=stk_... stoker ps --server https://gpu.example.org:8443",
                       "stoker key rotate k-3 --old-for 1h", "stoker key revoke k-3"},
@@ -210,6 +213,7 @@ CliCommand key_command() {
                      {.name = "project", .value = "NAME", .help = "in which it acts (yours)"},
                      {.name = "of-organisation", .help = "the role reaches the whole organisation of that project"},
                      {.name = "of-provider", .help = "the role reaches everything, nodes and configuration as well"},
+                     {.name = "node", .value = "NAME", .help = "an agent's tells of this node alone (of any)"},
                      {.name = "expires", .value = "TIME", .help = "ends after this long: 90d, 8h; never, if left out"},
                      {.name = "old-for",
                       .value = "TIME",

@@ -93,6 +93,7 @@ struct MakeKey {
     ProjectId project = kDefaultProject;
     std::string sha256;  // in hex
     std::int64_t expires_us = 0;
+    std::string node{};  // the only one that an agent's key tells of; empty: any
 };
 struct RevokeKey {
     KeyId key;

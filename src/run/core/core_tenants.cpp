@@ -67,6 +67,9 @@ Result<Ack> Core::on(const MakeKey& make) {
     if (!tenants.projects.contains(make.project) || !reaches(actor_, tenants.tenant_of(make.project)))
         return Error(ErrorKind::not_found, "there is no project " + make.project.text());
     TRY_VOID(may_give(actor_, make.role, make.level, tenants.tenant_of(make.project)));
+    if (!make.node.empty() && make.role != Role::agent)
+        return Error(ErrorKind::invalid, fmt::format("a key of the role {} is of no node", to_string(make.role)), {},
+                     "only an agent's key is bound to one: leave the node out, or make it with the role agent");
     if (tenants.key_of_sha256.contains(make.sha256)) return Error(ErrorKind::conflict, "there is such a key already");
     if (tenants.keys.size() >= kMostKeys)
         return Error(ErrorKind::exhausted, fmt::format("there are {} keys already", kMostKeys));
@@ -78,7 +81,8 @@ Result<Ack> Core::on(const MakeKey& make) {
                  .level = make.level,
                  .project = make.project,
                  .sha256 = make.sha256,
-                 .expires_us = make.expires_us});
+                 .expires_us = make.expires_us,
+                 .node = make.node});
     return Ack{.made = key.text()};
 }
 

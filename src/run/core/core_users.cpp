@@ -171,7 +171,8 @@ Result<Ack> Core::on(const RotateKey& rotate) {
                                    .level = kept.level,
                                    .project = kept.project,
                                    .sha256 = rotate.sha256,
-                                   .expires_us = rotate.expires_us}));
+                                   .expires_us = rotate.expires_us,
+                                   .node = kept.node}));
     if (rotate.old_until_us <= now_us_)
         emit(KeyRevoked{rotate.key});
     else if (kept.expires_us == 0 || kept.expires_us > rotate.old_until_us)

@@ -35,6 +35,7 @@ struct KeyMade {
     ProjectId project;
     std::string sha256;
     std::int64_t expires_us = 0;
+    std::string node{};  // of an agent's that tells of one alone
 };
 struct KeyRevoked {
     static constexpr std::uint32_t kKind = 34;
@@ -125,6 +126,7 @@ void fields(V& visit, KeyMade& body) {
     visit("key", body.key);
     visit("level", body.level);
     visit("name", body.name);
+    visit("node", body.node);
     visit("project", body.project);
     visit("role", body.role);
     visit("service", body.service);

@@ -377,7 +377,8 @@ public:
                      .project = body.project,
                      .sha256 = body.sha256,
                      .made_us = record_.at_us,
-                     .expires_us = body.expires_us});
+                     .expires_us = body.expires_us,
+                     .node = body.node});
         return done();
     }
     Status operator()(const KeyRevoked& body) {

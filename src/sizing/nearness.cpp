@@ -196,9 +196,21 @@ double interval_growth(const Catalog& catalog, MeasuredWork work, const Nearness
            (1 + interval_constant(catalog, "distance", work) * far_at_most(catalog, near));
 }
 
-double interval_growth_of_row(const Catalog& catalog, MeasuredWork work, const Nearness& near) {
-    return interval_growth(catalog, work, near) *
-           (1 + interval_constant(catalog, "read", work) * far_at_most(catalog, near));
+bool is_looked_at(MeasuredWork work, std::string_view source) {
+    const std::vector<SourceRows>& all = sources();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const SourceRows& one) { return one.what.work == work && one.source == source; });
+}
+
+double interval_growth_of_row(const Catalog& catalog, MeasuredWork work, const Nearness& near,
+                              std::string_view source) {
+    if (is_looked_at(work, source)) return interval_growth(catalog, work, near);
+    return interval_constant(catalog, "stranger", work) *
+           (1 + interval_constant(catalog, "stranger_distance", work) * far_at_most(catalog, near));
+}
+
+double growth_by_distance(const Catalog& catalog, MeasuredWork work, double growth) {
+    return growth / interval_constant(catalog, "unseen", work);
 }
 
 Range grown(const Range& factors, double growth) noexcept {

@@ -660,15 +660,17 @@ std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& 
         if (!r.setup || !r.lines.front().refused.empty()) return;
         const std::vector<double> figures = figures_of(r);
         const double spread = std::exp(kNinetieth * r.setup->device.sigma);
-        // Its own source says nothing: the interval is that of a row that nobody has seen.
-        const Nearness near =
-            nearness(serving_case(*r.device, r.workload, r.era), Row(csv, r.lines.front().row).text("split_group"));
-        const double growth = interval_growth_of_row(hardware.catalog(), MeasuredWork::serving, near);
+        // Its own source says nothing of how near others are.
+        const Row row(csv, r.lines.front().row);
+        const std::string_view source = row.text("split_group");
+        const Nearness near = nearness(serving_case(*r.device, r.workload, r.era), source);
+        const double growth = interval_growth_of_row(hardware.catalog(), MeasuredWork::serving, near, source);
         Range own = wider_where_unmeasured({1 / spread, 1, spread}, hardware.catalog(), r.accelerator, "serving");
         if (r.engine_unmeasured) own = combined(own, {1 / unmeasured_engine, 1, unmeasured_engine});
         for (std::size_t k = 0; k < r.lines.size() && k < figures.size(); ++k) {
             Line& line = r.lines[k];
             line.distance = near.distance;
+            line.growth = growth;
             if (figures[k] > 0 && std::isfinite(figures[k])) {
                 line.predict(figures[k], intervals.factors(line.metric, own, line.assumed.size(), growth));
             } else {

@@ -21,6 +21,7 @@ struct Line {
     bool base_rate = false;               // that is only how many of such rows ran: nothing is known of the model
     std::vector<std::string> assumed{};   // "column: value" for what the row leaves blank
     double distance = 0;                  // from what other sources measured (sizing/nearness.h)
+    double growth = 1;                    // of the logarithms of the interval's ends, by that (sizing/nearness.h)
 
     // For the comparison, read after everything has been predicted.
     std::optional<double> measured{};
@@ -28,6 +29,7 @@ struct Line {
     std::string measured_outcome{};  // memory
     bool unfit = false;              // inference: said not to fit, although the row ran
     bool kept_apart = false;         // of a source that no constant was fitted on (held_out.h)
+    std::string source{};            // who published it: the group, without the metric that inference has in it
 
     void predict(double figure, const Range& factors) {
         predicted = true;

@@ -293,7 +293,8 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
     }
     const Nearness near = nearness(job.measured, line.group);
     line.distance = near.distance;
-    const double growth = interval_growth_of_row(jobs.catalog(), MeasuredWork::memory, near);
+    const double growth = interval_growth_of_row(jobs.catalog(), MeasuredWork::memory, near, line.group);
+    line.growth = growth;
     const Range own = peak_interval(setup, layout, estimate, growth);
     if (usual.figure) {
         line.refused.clear();

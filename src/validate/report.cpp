@@ -143,6 +143,7 @@ Json report_json(RowKind kind, const std::string& file, const Score& s, const st
                                        .set("median_of_group_medians", s.apart_median_of_medians)
                                        .set("coverage", s.apart.coverage())
                                        .set("scored", s.apart.scored));
+    if (s.widths) headline.set("widths", widths_json(*s.widths));
     Json out = Json::object();
     out.set("kind", to_string(kind)).set("file", file).set("constants", "fitted");
     out.set("headline", std::move(headline)).set("groups", std::move(groups));
@@ -216,6 +217,15 @@ std::string report_text(RowKind kind, const std::string& file, const Score& s, c
         out += fmt::format("  sources that no constant was fitted on: {} %, {} of {} inside, {} %\n",
                            percent(s.apart_median_of_medians), s.apart.covered, s.apart.scored,
                            percent(s.apart.coverage()));
+    if (s.widths) {
+        const Widths& w = *s.widths;
+        out += fmt::format("  each source held against the width that all others choose: {} % inside, mean over {}",
+                           percent(w.inside), w.sources.size());
+        if (w.apart_sources > 0)
+            out += fmt::format("; kept apart {} %, {} of {} rows", percent(w.apart_inside), w.apart_rows_inside,
+                               w.apart_rows);
+        out += " (--widths)\n";
+    }
     out += fmt::format("  {}, {} refused, {} of them although the row has what is needed; rows missing {}\n",
                        word_count(s.all.lines, "line", "lines"), s.all.refused, s.all.refused_able, s.rows_missing);
     if (kind == RowKind::memory) out += "\n" + confusion_text(s, style);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "validate/lines.h"
+#include "validate/widths.h"
 
 namespace stoker::validate {
 
@@ -43,6 +44,7 @@ struct Score {
     double median_of_medians = 0, worst_median = 0;
     GroupScore apart;                          // lines of sources that no constant was fitted on, together
     double apart_median_of_medians = 0;        // over the groups of those
+    std::optional<Widths> widths;              // of intervals, each source judged by the others
     std::string worst_group;                   // of groups with at least nine lines scored; empty: there is none
     std::vector<Tally> refusals, assumptions;  // most frequent first
     Confusion confusion;

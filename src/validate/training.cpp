@@ -89,10 +89,11 @@ Line predict_training(const Row& row, Jobs& jobs, const Intervals& intervals) {
     const double step = job.estimate.step_s, batch = job.global_batch;
     if (!(step > 0) || !std::isfinite(step)) return refuse("unsupported:no step time");
     const TrainingSetup& s = *job.setup;
-    // Its own source says nothing: the interval is that of a row that nobody has seen.
+    // Its own source says nothing of how near others are.
     const Nearness near = nearness(job.measured, line.group);
     line.distance = near.distance;
-    const double growth = interval_growth_of_row(jobs.catalog(), MeasuredWork::training, near);
+    const double growth = interval_growth_of_row(jobs.catalog(), MeasuredWork::training, near, line.group);
+    line.growth = growth;
     Range own = wider_where_unmeasured(step_interval(s, job.layout, job.estimate, growth), jobs.catalog(),
                                        job.accelerator, "training");
     // Rates are the reciprocal of the step, and so is their interval.

@@ -21,7 +21,7 @@ constexpr std::size_t kMostRowBytes = 256u << 20;  // some 600,000 rows
 // Without a file: the table of the binary.
 Result<CommandOutput> run_campaigns(Session& session, const Args& args) {
     namespace v = validate;
-    for (const char* other : {"regret", "predictions", "columns"})
+    for (const char* other : {"regret", "predictions", "columns", "widths"})
         if (args.has(other))
             return Error(ErrorKind::invalid, fmt::format("--campaigns goes without --{}", other), {},
                          fmt::format("leave --{} out", other));
@@ -101,8 +101,24 @@ Result<CommandOutput> run_validate(Session& session, const Args& args) {
     if (const auto out = args.get("predictions")) TRY_VOID(write_file_atomic(*out, v::predictions_csv(lines)));
     v::compare(kind, csv, lines);
     TRY(const v::HeldOut apart, v::HeldOut::embedded());
-    for (v::Line& line : lines) line.kept_apart = apart.has(v::Row(csv, line.row));
-    const v::Score score = v::score(csv.rows(), lines);
+    for (v::Line& line : lines) {
+        const v::Row row(csv, line.row);
+        line.kept_apart = apart.has(row);
+        line.source = row.text(kind == v::RowKind::inference ? "split_group" : "source_group");
+    }
+    const MeasuredWork work = kind == v::RowKind::training ? MeasuredWork::training
+                              : kind == v::RowKind::memory ? MeasuredWork::memory
+                                                           : MeasuredWork::serving;
+    std::optional<v::Widths> widths = v::widths_left_out(lines, *catalog, work);
+    if (args.has("widths")) {
+        if (!widths)
+            return Error(ErrorKind::invalid, "fewer than three sources have a figure, so that none can be left out",
+                         {name, 1, 1}, "widths are of a file with many sources, such as data/validation/training.csv");
+        if (session.format != Format::text) return CommandOutput{dump(session, v::widths_json(*widths)), 0};
+        return CommandOutput{v::widths_text(name, *widths), 0};
+    }
+    v::Score score = v::score(csv.rows(), lines);
+    score.widths = std::move(widths);
     if (session.format != Format::text)
         return CommandOutput{dump(session, v::report_json(kind, name, score, lines)), 0};
     return CommandOutput{v::report_text(kind, name, score, session.style), 0};
@@ -114,7 +130,8 @@ CliCommand validate_command() {
     CliCommand command;
     command.name = "validate";
     command.summary = "predict published measurements and say how far off the predictions are";
-    command.usage = "stoker validate ROWS.csv [--predictions OUT.csv] | --regret | --columns OUT.csv | --campaigns";
+    command.usage =
+        "stoker validate ROWS.csv [--predictions OUT.csv] | --widths | --regret | --columns OUT.csv | --campaigns";
     command.description =
         "Reads published measurements of training, training memory or inference (the columns are described in "
         "data/validation/README.md; the header tells which), predicts each row from its configuration alone, and "
@@ -126,6 +143,8 @@ CliCommand validate_command() {
         "--columns OUT.csv predicts nothing and writes what rows say in words (a line for each: id, column, value, and "
         "the cell "
         "and words it was read from); a file that has these columns itself is read as it stands.\n"
+        "--widths leaves each source out once, takes the width of all intervals from the others, and says how much of "
+        "the source is inside.\n"
         "--regret asks of training rows how much slower the layout ranked first is than the best measured one.\n"
         "--campaigns compares the device-hours of whole published trainings with those at the predicted steady rate: "
         "the factor between them is fitted on one half of the sources and judged on the other; a file with too few "
@@ -133,6 +152,7 @@ CliCommand validate_command() {
         "(data/calibration/campaigns.csv).";
     command.examples = {"stoker validate data/validation/training.csv",
                         "stoker validate data/validation/memory.csv --predictions predicted.csv",
+                        "stoker validate --widths data/validation/training.csv",
                         "stoker validate --regret data/validation/training.csv",
                         "stoker validate data/validation/inference.csv --columns said.csv",
                         "stoker validate --campaigns"};
@@ -145,6 +165,7 @@ CliCommand validate_command() {
          .value = "OUT.csv",
          .help = "write what rows say in words, as columns, to this file; nothing is predicted",
          .completes = "file"},
+        {.name = "widths", .help = "80 % intervals, each source judged by the width that all others choose"},
         {.name = "regret", .help = "rank measured layouts of one model on one number of devices"},
         {.name = "campaigns", .help = "whole published trainings, with what they took beyond their rate"}};
     command.min_positional = 0;

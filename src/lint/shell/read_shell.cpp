@@ -10,7 +10,7 @@ namespace stoker::lint {
 
 namespace {
 
-constexpr int kShellDepth = 100;  // of $( ) inside $( )
+constexpr int kShellDepth = 30;  // of $( ) inside $( ): rules look at each word, and each is within the one before
 
 }  // namespace
 

@@ -70,6 +70,14 @@ TEST(ReadShell, StopsAtDepthAndAtBombs) {
     std::string deep;
     for (int i = 0; i < 5000; ++i) deep += "$(";
     EXPECT_EQ(script_problem(deep).substr(0, 6), "SYN005");
+    // Every word within another is looked at by many rules: what nobody writes must not cost its depth times its size.
+    const auto nested = [](int depth) {
+        std::string text = "x";
+        for (int i = 0; i < depth; ++i) text = "echo $(" + text + ")";
+        return script_problem(text).substr(0, 6);
+    };
+    EXPECT_EQ(nested(29), "");
+    EXPECT_EQ(nested(31), "SYN005");
     std::string bomb = "a0=xxxxxxxxxx\n";
     for (int i = 1; i < 40; ++i)
         bomb += "a" + std::to_string(i) + "=\"$a" + std::to_string(i - 1) + "$a" + std::to_string(i - 1) + "\"\n";

@@ -150,6 +150,7 @@ private:
     std::vector<Span> keyed_values(const Assignment& assignment) const;
     bool plain_value(Span word, Value& result);
     bool never_known(std::string_view word);
+    std::size_t refused_in(std::string_view word, bool& unknown, bool& positional);
     Value value_of(Span word, const Expanded& expanded);
     void split(Span word, const Expanded& expanded, std::vector<Value>& words);
     void settle_words(Command& command);
@@ -170,6 +171,13 @@ private:
     Span called_;  // its body
     std::unique_ptr<ShellTrace> trace_;
     const ShellRuns* run_by_ = nullptr;
+    // The word that never_known() looked at last, and where in it something might be known: words nest, and each is
+    // asked about.
+    struct Looked {
+        std::uint32_t begin = 0, end = 0, refused = 0;
+        bool unknown = false;
+    };
+    Looked looked_;
     // Kept for their memory.
     Expanded scratch_;
     std::vector<Value> collected_;

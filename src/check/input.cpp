@@ -62,22 +62,35 @@ std::shared_ptr<const lint::File> too_large(const std::string& path, const std::
 
 namespace {
 
-// What `wanted` names beside the file at `path`; nothing outside of its folder and of `root`.
-std::optional<fs::path> beside(const std::string& path, const std::string& root, const std::string& wanted) {
+// Where a file may look: its folder and the root of what is checked, asked of the disk at the first name, once.
+struct Surroundings {
+    std::string path, root;
+    bool asked = false, known = false;
+    fs::path folder{}, top{};
+
+    bool ask() {
+        if (asked) return known;
+        asked = true;
+        std::error_code code;
+        const fs::path parent = fs::path(path).parent_path();
+        folder = fs::weakly_canonical(parent.empty() ? fs::path(".") : parent, code);
+        if (code) return false;
+        top = fs::weakly_canonical(root.empty() ? "." : root, code);
+        return known = !code;
+    }
+};
+
+// What `wanted` names beside the file; nothing outside of its folder and of the root.
+std::optional<fs::path> beside(Surroundings& around, const std::string& wanted) {
+    if (wanted.empty() || fs::path(wanted).is_absolute() || !around.ask()) return std::nullopt;
     std::error_code code;
-    if (wanted.empty() || fs::path(wanted).is_absolute()) return std::nullopt;
-    const fs::path parent = fs::path(path).parent_path();
-    const fs::path folder = fs::weakly_canonical(parent.empty() ? fs::path(".") : parent, code);
-    if (code) return std::nullopt;
-    const fs::path top = fs::weakly_canonical(root.empty() ? "." : root, code);
-    if (code) return std::nullopt;
-    const fs::path target = fs::canonical(folder / wanted, code);
+    const fs::path target = fs::canonical(around.folder / wanted, code);
     if (code) return std::nullopt;
     const auto below = [&](const fs::path& base) {
         const auto [end, rest] = std::mismatch(base.begin(), base.end(), target.begin(), target.end());
         return end == base.end();
     };
-    if (!below(folder) && !below(top)) return std::nullopt;
+    if (!below(around.folder) && !below(around.top)) return std::nullopt;
     return target;
 }
 
@@ -86,10 +99,10 @@ std::optional<fs::path> beside(const std::string& path, const std::string& root,
 std::function<std::vector<std::string>(const std::string&)> folder_lister(const std::string& path,
                                                                           const std::string& root) {
     if (path == "-") return {};
-    return [path, root](const std::string& wanted) {
+    return [around = std::make_shared<Surroundings>(Surroundings{path, root})](const std::string& wanted) {
         std::vector<std::string> names;
         std::error_code code;
-        const auto folder = beside(path, root, wanted);
+        const auto folder = beside(*around, wanted);
         if (!folder || !fs::is_directory(*folder, code)) return names;
         std::size_t seen = 0;
         for (fs::directory_iterator it(*folder, code), end; !code && it != end; it.increment(code)) {
@@ -104,9 +117,10 @@ std::function<std::vector<std::string>(const std::string&)> folder_lister(const 
 std::function<std::optional<std::string>(const std::string&)> neighbour_reader(const std::string& path,
                                                                                const std::string& root) {
     if (path == "-") return {};
-    return [path, root](const std::string& wanted) -> std::optional<std::string> {
+    return [around = std::make_shared<Surroundings>(Surroundings{path, root})](
+               const std::string& wanted) -> std::optional<std::string> {
         std::error_code code;
-        const auto found = beside(path, root, wanted);
+        const auto found = beside(*around, wanted);
         if (!found || !fs::is_regular_file(*found, code)) return std::nullopt;
         const fs::path& target = *found;
         if (fs::file_size(target, code) > kMostNeighbourBytes || code) return std::nullopt;
@@ -129,6 +143,13 @@ std::shared_ptr<const lint::File> parse_input(const std::string& path, const std
     if (!kind && is_utf16(text))
         if (const auto converted = utf8_from_utf16(text)) options.kind = first_kind(lint::classify(path, *converted));
     return lint::read_file(path, std::move(text), options);
+}
+
+std::size_t bytes_of_calls(const CheckInput& input) {
+    std::size_t bytes = 0;
+    if (input.file)
+        lint::for_each_call(*input.file, [&](const lint::File& made) { bytes += made.source().text().size() + 1; });
+    return bytes;
 }
 
 void forget_calls(CheckInput& input) {

@@ -39,8 +39,9 @@ CheckInput read_input(const WalkedFile& walked, const ReadChoice& choice);
 std::shared_ptr<const lint::File> parse_input(const std::string& path, const std::string& root, std::string text,
                                               const ReadChoice& choice, const std::string& place = {});
 
-// Drops the files of the local modules that a file calls, when its own rules have run: of a large tree they would be
-// most of what is kept. parse_input() of the same text has them again.
+// What the files of the local modules that a file calls take, as text.
+std::size_t bytes_of_calls(const CheckInput& input);
+// Drops those files: of a large tree they would be most of what is kept. parse_input() of the same text has them again.
 void forget_calls(CheckInput& input);
 
 // For ReadOptions::list, under the same conditions as neighbour_reader().

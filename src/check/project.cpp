@@ -22,6 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kFewFiles = 8;  // not worth a thread
+// Of called modules, in bytes of text, for which no second reading is needed when bundles are joined.
+constexpr std::size_t kMostKeptCalls = 16u << 20;
 constexpr std::size_t kMostAnswerBytes = 256u << 20;
 
 void sort_by_place(std::vector<lint::Finding>& findings) {
@@ -48,12 +50,15 @@ void Project::read_inputs() {
     inputs_.resize(walk_.files.size());
     file_findings_.resize(walk_.files.size());
     const lint::Knowledge& knowledge = lint::Knowledge::embedded();
-    std::atomic<std::size_t> next{0};
+    std::atomic<std::size_t> next{0}, kept{0};
     const auto work = [&](bool tells) {
         for (std::size_t i = next++; i < walk_.files.size(); i = next++) {
             inputs_[i] = read_input(walk_.files[i], request_.read);
             if (inputs_[i].file) file_findings_[i] = lint::check_file(*inputs_[i].file, request_.options, knowledge);
-            forget_calls(inputs_[i]);
+            if (const std::size_t bytes = bytes_of_calls(inputs_[i]); bytes > 0 && (kept += bytes) > kMostKeptCalls) {
+                kept -= bytes;
+                forget_calls(inputs_[i]);
+            }
             if (tells && request_.progress && i % 64 == 0)
                 request_.progress(static_cast<double>(i) / static_cast<double>(walk_.files.size()),
                                   fmt::format("checking {} files", walk_.files.size()));
@@ -247,6 +252,10 @@ void Project::run() {
         add_evidence(bundle, hidden);
         std::move(outcome.findings.begin(), outcome.findings.end(), std::back_inserter(findings));
         std::move(outcome.suppressed.begin(), outcome.suppressed.end(), std::back_inserter(suppressed));
+        for (const std::size_t i : bundle.inputs) {
+            forget_calls(inputs_[i]);
+            if (inputs_[i].calls) callers_.emplace(inputs_[i].file.get(), &inputs_[i]);
+        }
     }
     settle(std::move(findings), std::move(suppressed));
 }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -56,6 +57,11 @@ public:
         status_.boot_id = boot_id();
         status_.ranks.resize(order_.gang.ranks.size());
         ranks_.resize(order_.gang.ranks.size());
+        // Slurm counts whole minutes, from about now.
+        const double notice_s = std::strtod(variable(kNoticeVariable).c_str(), nullptr);
+        if (notice_s > 0 && order_.gang.longest_s > 0)
+            notice_at_ = Clock::now() + duration_of(60.0 * std::ceil(order_.gang.longest_s / 60.0) - notice_s);
+        ::unsetenv(kNoticeVariable);
     }
 
     int run() {
@@ -150,6 +156,7 @@ private:
             give_up_at_ = now + duration_of(kStepLimit);
             if (std::exchange(told_step_, true)) ::kill(-step_, SIGKILL);
         }
+        if (notice_at_ != Clock::time_point{} && now >= notice_at_) give_notice();
         wait_for_news();
         obey_orders();
         int how = 0;
@@ -212,18 +219,21 @@ private:
     void take_signals() {
         signalfd_siginfo signal{};
         while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
-            // Before a time limit or a preemption (--signal=B:USR1): checkpoint and go on.
-            if (signal.ssi_signo == SIGUSR1) {
-                for (const Rank& rank : ranks_)
-                    if (rank.wire && rank.started)
-                        rank.wire->say(Json::object().set("say", "signal").set("number", SIGUSR1).set("seq", 0));
-                (void)replace_file(folder_ + "/notice", std::to_string(wall_clock_us()) + "\n", false).ok();
-            }
+            if (signal.ssi_signo == SIGUSR1) give_notice();
             if (signal.ssi_signo == SIGTERM) {
                 if (!stopping_) mark_outside();
                 stop(Cause::platform, "Slurm ended its job", 86400);
             }
         }
+    }
+
+    // Before a time limit or a preemption (--signal=B:USR1): checkpoint and go on.
+    void give_notice() {
+        notice_at_ = {};
+        for (const Rank& rank : ranks_)
+            if (rank.wire && rank.started)
+                rank.wire->say(Json::object().set("say", "signal").set("number", SIGUSR1).set("seq", 0));
+        (void)replace_file(folder_ + "/notice", std::to_string(wall_clock_us()) + "\n", false).ok();
     }
 
     void mark_outside() {
@@ -463,7 +473,7 @@ private:
     int master_port_ = 0, ended_ = 0, first_exit_ = 1, step_exit_ = 0, told_number_ = 0;
     std::int64_t obeyed_ = 0, told_ = 0, told_left_ = 0;
     bool go_ = false, stopping_ = false, outside_ = false, told_step_ = false;
-    Clock::time_point start_by_{}, stop_at_{}, give_up_at_{};
+    Clock::time_point start_by_{}, stop_at_{}, give_up_at_{}, notice_at_{};
 };
 
 }  // namespace

@@ -26,13 +26,12 @@ bool is_one_of(const std::string_view (&list)[n], std::string_view word) {
     return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
-// What runs without a time limit Slurm takes to end in a year: that is no expectation.
+}  // namespace
+
 std::int64_t expected_start(std::int64_t submitted_s, std::int64_t starts_s) {
     constexpr std::int64_t kNobodyExpects = 300LL * 86400;
     return starts_s - submitted_s > kNobodyExpects ? 0 : starts_s;
 }
-
-}  // namespace
 
 JobPhase phase_of(std::string_view state) {
     const std::string_view word = state.substr(0, state.find_first_of(" +"));
@@ -129,6 +128,32 @@ std::vector<GresGpus> read_gres(std::string_view text) {
     return found;
 }
 
+std::int64_t gpus_in(std::string_view gres) {
+    std::int64_t count = 0;
+    for (const GresGpus& each : read_gres(gres)) count += each.count;
+    return count;
+}
+
+void put_gpus(SlurmNode& node, std::string_view gres, const std::map<std::string, std::string>& gpu_models) {
+    for (const GresGpus& gpus : read_gres(gres)) {
+        const auto named = gpu_models.find(gpus.type);
+        const std::string& model = named == gpu_models.end() ? gpus.type : named->second;
+        if (!gpus.type.empty()) node.gpu_types.push_back(gpus.type);
+        for (int i = 0; i < gpus.count; ++i)
+            node.info.devices.push_back({.id = std::to_string(node.info.devices.size()), .model = model});
+    }
+}
+
+bool takes_work(std::string_view state) {
+    const std::vector<std::string_view> flags = split(state, '+');
+    const std::string_view base = flags[0].substr(0, flags[0].find_first_of("*~#%$@^!-"));
+    const auto has = [&](std::string_view flag) { return std::find(flags.begin(), flags.end(), flag) != flags.end(); };
+    // A star: it does not answer. A tilde, or POWERED_DOWN: it is woken when a job needs it.
+    return (base == "IDLE" || base == "MIXED" || base == "ALLOCATED" || base == "COMPLETING") && !has("DRAIN") &&
+           !has("NOT_RESPONDING") && !has("FAIL") && !has("INVALID_REG") &&
+           flags[0].find('*') == std::string_view::npos;
+}
+
 std::vector<SlurmNode> read_nodes(std::string_view text, const std::map<std::string, std::string>& gpu_models) {
     std::vector<SlurmNode> nodes;
     for (const std::string_view line : split_lines(text)) {
@@ -141,25 +166,13 @@ std::vector<SlurmNode> read_nodes(std::string_view text, const std::map<std::str
         node.info.memory_bytes = (whole(fields["RealMemory"]) - whole(fields["MemSpecLimit"])) << 20;
         // No boot id: BootTime is what a node says of its uptime at each registration, and moves by a second now and
         // then. Slurm itself ends what a reboot took.
-        for (const GresGpus& gpus : read_gres(fields["Gres"])) {
-            const auto named = gpu_models.find(gpus.type);
-            const std::string& model = named == gpu_models.end() ? gpus.type : named->second;
-            if (!gpus.type.empty()) node.gpu_types.push_back(gpus.type);
-            for (int i = 0; i < gpus.count; ++i)
-                node.info.devices.push_back({.id = std::to_string(node.info.devices.size()), .model = model});
-        }
+        put_gpus(node, fields["Gres"], gpu_models);
+        node.cores_used = whole(fields["CPUAlloc"]);
+        node.gpus_used = gpus_in(fields["GresUsed"]);
         node.state = fields["State"];
         node.reason = fields["Reason"];
         for (const std::string_view name : split(fields["Partitions"], ',')) node.partitions.emplace_back(name);
-        const std::vector<std::string_view> flags = split(node.state, '+');
-        const std::string_view base = flags[0].substr(0, flags[0].find_first_of("*~#%$@^!-"));
-        const auto has = [&](std::string_view flag) {
-            return std::find(flags.begin(), flags.end(), flag) != flags.end();
-        };
-        // A star: it does not answer. A tilde, or POWERED_DOWN: it is woken when a job needs it.
-        node.usable = (base == "IDLE" || base == "MIXED" || base == "ALLOCATED" || base == "COMPLETING") &&
-                      !has("DRAIN") && !has("NOT_RESPONDING") && !has("FAIL") && !has("INVALID_REG") &&
-                      flags[0].find('*') == std::string_view::npos;
+        node.usable = takes_work(node.state);
         nodes.push_back(std::move(node));
     }
     return nodes;

@@ -34,6 +34,8 @@ inline constexpr const char* kQueueFormat = "%A|%j|%T|%V|%S|%N|%Q|%r";
 // Only jobs that carry our mark; lines that are none of ours are passed over.
 std::vector<Job> read_queue(std::string_view text);
 JobPhase phase_of(std::string_view state);
+// What runs without a time limit Slurm takes to end in a year: that is no expectation, and 0 here.
+std::int64_t expected_start(std::int64_t submitted_s, std::int64_t starts_s);
 // How an attempt ended whose job is in this state: "PREEMPTED", "CANCELLED by 1000".
 Cause cause_of_state(std::string_view state);
 
@@ -57,11 +59,16 @@ struct SlurmNode {
     std::string state, reason;
     std::vector<std::string> partitions, gpu_types;  // gpu_types: of gres
     bool usable = false;                             // takes work, now or when it has been powered on
+    std::int64_t cores_used = 0, gpus_used = 0;      // where that was asked
 };
+// Of a state as scontrol has it: MIXED+DRAIN, IDLE*.
+bool takes_work(std::string_view state);
+// Devices of the node and the types of their gres.
+void put_gpus(SlurmNode& node, std::string_view gres, const std::map<std::string, std::string>& gpu_models);
 // What Slurm knows of its health. It measures nothing itself, so that only what is wrong is sure; what it compares with
 // its configuration at each registration of the node (processors, memory, GPUs) is passed.
 HealthReport report_of_node(const SlurmNode& node, HealthLevel level);
-// Lines of `scontrol show node -o`; gpu_models: gres type -> name in the catalogue.
+// Lines of `scontrol show node -o`, with -d what is used too; gpu_models: gres type -> name in the catalogue.
 std::vector<SlurmNode> read_nodes(std::string_view text, const std::map<std::string, std::string>& gpu_models);
 // "gpu:a100:8(S:0-1),shard:32" -> 8 GPUs of type a100.
 struct GresGpus {
@@ -69,6 +76,7 @@ struct GresGpus {
     int count = 0;
 };
 std::vector<GresGpus> read_gres(std::string_view text);
+std::int64_t gpus_in(std::string_view gres);
 
 // Lines of `scontrol show topology`: node -> "spine/leaf", outermost first. Names of nodes come expanded by
 // `expand` ("n[1-3]" -> n1, n2, n3).

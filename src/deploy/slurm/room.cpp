@@ -16,44 +16,33 @@ std::int64_t number_at(std::string_view text) {
     return value;
 }
 
-std::int64_t gpus_in(std::string_view gres) {
-    std::int64_t count = 0;
-    for (const GresGpus& each : read_gres(gres)) count += each.count;
-    return count;
-}
-
 }  // namespace
 
-Room read_room(std::string_view nodes, const std::vector<std::string>& partitions) {
+Room room_of(const std::vector<SlurmNode>& nodes, const std::vector<std::string>& partitions) {
     Room room;
-    const auto lines = split_lines(nodes);
-    const auto known = read_nodes(nodes, {});
-    std::size_t at = 0;
-    for (const std::string_view line : lines) {
-        auto fields = read_fields(line);
-        if (fields["NodeName"].empty()) continue;
-        const SlurmNode& node = known[at++];
+    for (const SlurmNode& node : nodes) {
         const bool in =
             partitions.empty() || std::any_of(partitions.begin(), partitions.end(), [&](const std::string& name) {
                 return std::find(node.partitions.begin(), node.partitions.end(), name) != node.partitions.end();
             });
         if (!in) continue;
-        const std::int64_t cores = node.info.cpu_milli / 1000, used = number_at(fields["CPUAlloc"]);
+        const std::int64_t cores = node.info.cpu_milli / 1000;
         const auto gpus = static_cast<std::int64_t>(node.info.devices.size());
-        const std::int64_t gpus_used = gpus_in(fields["GresUsed"]);
         ++room.nodes;
         room.cores += cores, room.gpus += gpus;
         if (!node.usable) continue;
-        if (used == 0 && gpus_used == 0) ++room.idle_nodes;
-        room.free_cores += std::max<std::int64_t>(0, cores - used);
-        room.free_gpus += std::max<std::int64_t>(0, gpus - gpus_used);
+        if (node.cores_used == 0 && node.gpus_used == 0) ++room.idle_nodes;
+        room.free_cores += std::max<std::int64_t>(0, cores - node.cores_used);
+        room.free_gpus += std::max<std::int64_t>(0, gpus - node.gpus_used);
     }
     return room;
 }
 
-void read_waiting(std::string_view priorities, Room& room) {
+std::vector<std::int64_t> read_waiting(std::string_view priorities) {
+    std::vector<std::int64_t> waiting;
     for (const std::string_view line : split_lines(priorities))
-        if (const std::string_view text = trim(line); !text.empty()) room.waiting.push_back(number_at(text));
+        if (const std::string_view text = trim(line); !text.empty()) waiting.push_back(number_at(text));
+    return waiting;
 }
 
 std::string numbers_of(const Job& job, const Room& room) {

@@ -17,11 +17,10 @@ struct Room {
     std::vector<std::int64_t> waiting;  // priorities of the jobs that wait for the same nodes, of all users
 };
 
-// Lines of `scontrol -d show node -o`; of the partitions, or of all nodes where none is named. Nodes that take no work
-// have nothing that is free.
-Room read_room(std::string_view nodes, const std::vector<std::string>& partitions);
+// Of the partitions, or of all nodes where none is named. Nodes that take no work have nothing that is free.
+Room room_of(const std::vector<SlurmNode>& nodes, const std::vector<std::string>& partitions);
 // Lines of `squeue -o %Q` of what is pending.
-void read_waiting(std::string_view priorities, Room& room);
+std::vector<std::int64_t> read_waiting(std::string_view priorities);
 
 // Behind the words of a wait: "5 of 16 GPUs, 20 of 32 cores and 0 of 2 nodes are free"; empty: numbers say nothing of
 // it.

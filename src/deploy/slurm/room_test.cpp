@@ -17,19 +17,19 @@ constexpr const char* kLines =
 
 // Whoever waits for 16 GPUs sees that 13 are free, and that a node is drained.
 TEST(SlurmRoom, CountsWhatIsFreeWhereTheJobMayRun) {
-    const Room room = read_room(kLines, {"main"});
+    const Room room = room_of(read_nodes(kLines, {}), {"main"});
     Job job{.number = "12", .operation = {}, .reason = "Resources"};
     EXPECT_EQ(numbers_of(job, room), "13 of 24 GPUs, 28 of 48 cores and 1 of 3 nodes are free");
-    EXPECT_EQ(numbers_of(job, read_room(kLines, {"other"})), "16 of 16 cores and 1 of 1 nodes are free");
-    EXPECT_EQ(read_room(kLines, {}).nodes, 4);
-    EXPECT_EQ(numbers_of(job, read_room("", {})), "");
+    EXPECT_EQ(numbers_of(job, room_of(read_nodes(kLines, {}), {"other"})), "16 of 16 cores and 1 of 1 nodes are free");
+    EXPECT_EQ(room_of(read_nodes(kLines, {}), {}).nodes, 4);
+    EXPECT_EQ(numbers_of(job, room_of(read_nodes("", {}), {})), "");
     job.reason = "JobHeldUser";
     EXPECT_EQ(numbers_of(job, room), "");
 }
 
 TEST(SlurmRoom, CountsWhoComesBefore) {
-    Room room = read_room(kLines, {"main"});
-    read_waiting("4294901747\n  100\n\n99\n", room);
+    Room room = room_of(read_nodes(kLines, {}), {"main"});
+    room.waiting = read_waiting("4294901747\n  100\n\n99\n");
     EXPECT_EQ(numbers_of({.number = "1", .operation = {}, .reason = "Priority", .priority = 100}, room),
               "1 job that waits there comes before it");
     EXPECT_EQ(numbers_of({.number = "1", .operation = {}, .reason = "Priority", .priority = 99}, room),

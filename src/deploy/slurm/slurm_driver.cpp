@@ -46,17 +46,14 @@ constexpr auto kRoomPause = std::chrono::seconds(20);
 // From its release to the scancel of a job that Slurm still has: its last processes have until then.
 constexpr auto kLingers = std::chrono::seconds(10);
 constexpr std::size_t kMostFacts = 1000;
-constexpr std::string_view kNoImages =
-    "this cluster runs no images: its srun knows no --container-image, which the plug-in Pyxis brings. Leave image "
-    "out, or send the run to an engine that has them (--engine)";
-
 class SlurmDriver final : public LocalAnswers<Driver> {
 public:
-    explicit SlurmDriver(SlurmOptions options)
+    SlurmDriver(SlurmOptions options, std::unique_ptr<Transport> transport)
         : options_(std::move(options)),
-          controller_(options_),
+          controller_(std::move(transport)),
           gangs_(options_.folder, options_.settle_s, [this](const OperationId& operation) {
-              return accounts_ ? controller_.accounted_state(operation, Clock::now() + kSettingsLimit) : std::string();
+              return facts_.accounts ? controller_.ask().accounted_state(operation, Clock::now() + kSettingsLimit)
+                                     : std::string();
           }) {}
 
     // Finds what an earlier driver left.
@@ -67,28 +64,19 @@ public:
         for (const OperationId& operation : known_operations(code)) gangs_.add(operation);
         if (code)
             return Error(ErrorKind::unavailable, "cannot use the folder " + options_.folder + ": " + code.message());
-        const auto settings = controller_.settings(Clock::now() + kSettingsLimit);
-        capabilities_ = capabilities_of(settings ? *settings : std::map<std::string, std::string>());
-        if (!settings) capabilities_.detail = "the controller has not answered: " + settings.error().message();
-        capabilities_.runs_images = controller_.has_pyxis(Clock::now() + kSettingsLimit);
-        accounts_ = settings && settings->contains("AccountingStorageType") &&
-                    settings->at("AccountingStorageType") != "accounting_storage/none";
+        facts_ = controller_.ask().facts(Clock::now() + kSettingsLimit);
         return done();
     }
 
-    Capabilities capabilities() const override { return capabilities_; }
+    Capabilities capabilities() const override { return facts_.can; }
 
     Result<std::vector<NodeInfo>> discover(Deadline deadline) override {
-        TRY(const ProgramResult ran, controller_.call({"scontrol", "show", "node", "-o"}, deadline));
-        if (ran.exit_code != 0)
-            return Error(ErrorKind::unavailable, "scontrol: " + printable(trim(ran.complaint), 300));
+        TRY(std::vector<SlurmNode> all, controller_.ask().nodes({}, deadline));
         TRY(const std::vector<std::string> wanted, partitions(deadline));
         std::map<std::string, std::string> places;
-        if (capabilities_.topology)
-            if (const auto shown = controller_.call({"scontrol", "show", "topology"}, deadline); shown)
-                places = read_topology(shown->output);
+        if (facts_.can.topology) places = controller_.ask().places(deadline);
         std::vector<NodeInfo> nodes;
-        for (SlurmNode& node : read_nodes(ran.output, options_.gpu_models)) {
+        for (SlurmNode& node : all) {
             const bool in =
                 wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
                     return std::find(node.partitions.begin(), node.partitions.end(), name) != node.partitions.end();
@@ -104,17 +92,14 @@ public:
 
     HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
         if (is_over(deadline)) return not_looked_at(name);
-        const auto ran = controller_.call({"scontrol", "show", "node", "-o", name}, deadline);
-        if (!ran || ran->exit_code != 0) return {};
-        const auto nodes = read_nodes(ran->output, options_.gpu_models);
-        return nodes.empty() ? HealthReport() : report_of_node(nodes.front(), level);
+        const auto nodes = controller_.ask().nodes(name, deadline);
+        return !nodes || nodes->empty() ? HealthReport() : report_of_node(nodes->front(), level);
     }
 
     Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
         if (Outcome sound = check_gang_for_slurm(operation, asked); sound.certainty == Certainty::rejected)
             return sound;
-        if (!asked.image.empty() && !capabilities_.runs_images)
-            return rejected(Cause::user_error, std::string(kNoImages));
+        if (!asked.image.empty() && !facts_.no_images.empty()) return rejected(Cause::user_error, facts_.no_images);
         GangSpec gang = asked;
         if (auto old = gangs_.refuse_epoch(gang.epoch)) return *old;
         if (!gangs_.begin_launch(operation)) return unknown("another thread is launching it");
@@ -279,18 +264,13 @@ private:
     }
 
     // The one of the engine; the cluster's usual one where none is named. None: all nodes.
-    Result<std::vector<std::string>> partitions(Deadline deadline) const {
+    Result<std::vector<std::string>> partitions(Deadline deadline) {
         std::vector<std::string> names;
         if (!options_.partition.empty()) {
             for (const std::string_view name : split(options_.partition, ',')) names.emplace_back(name);
             return names;
         }
-        TRY(const ProgramResult ran, controller_.call({"scontrol", "show", "partition", "-o"}, deadline));
-        for (const std::string_view line : split_lines(ran.output)) {
-            auto fields = read_fields(line);
-            if (fields["Default"] == "YES") names.push_back(fields["PartitionName"]);
-        }
-        return names;
+        return controller_.ask().default_partitions(deadline);
     }
 
     // ---- launch
@@ -300,15 +280,14 @@ private:
             remove_gang_folder(folder);
             return rejected(cause, why);
         };
-        LaunchOrder order{.operation = operation, .gang = gang};
-        for (const Status& written :
-             {replace_file(folder + "/launch.json", to_json(order).dump(0), true),
-              replace_file(folder + "/job.sh", job_script(operation, gang, with_types(), folder), true),
-              write_order(folder, {})})
+        const LaunchOrder order{.operation = operation, .gang = gang};
+        const JobRequest request = job_request(operation, gang, with_types(), folder);
+        const std::string script = folder + "/job.sh";
+        for (const Status& written : {replace_file(folder + "/launch.json", to_json(order).dump(0), true),
+                                      replace_file(script, job_script(request), true), write_order(folder, {})})
             if (!written) return give_up(Cause::platform, written.error().message());
         gangs_.add(operation);
-        const Outcome outcome =
-            read_submission(controller_.call({"sbatch", "--parsable", folder + "/job.sh"}, deadline));
+        const Outcome outcome = controller_.ask().submit(request, script, deadline);
         if (outcome.certainty == Certainty::rejected) {
             gangs_.forget(operation);
             return give_up(outcome.cause, outcome.detail);
@@ -362,7 +341,7 @@ private:
             if (jobs.empty() || jobs.front()->phase == JobPhase::over)
                 return confirmed(told ? "" : "there is nothing of " + operation.text());
             if (!told)
-                if (const Status cancelled = controller_.cancel(operation, deadline); !cancelled)
+                if (const Status cancelled = controller_.ask().cancel(operation, deadline); !cancelled)
                     return unknown(cancelled.error().message());
             told = true;
             if (milliseconds_until(deadline) == 0)
@@ -390,7 +369,7 @@ private:
             if (now >= deadline) return unknown("told to end, and still there");
             if (now >= (answered ? end_by : answer_by)) {
                 if (!std::exchange(told_slurm, true))
-                    if (const Status cancelled = controller_.cancel(operation, deadline); !cancelled)
+                    if (const Status cancelled = controller_.ask().cancel(operation, deadline); !cancelled)
                         return unknown("its host does not answer, and neither does Slurm: " +
                                        cancelled.error().message());
                 if (const auto queue = controller_.queue(now - duration_of(0.5), deadline))
@@ -474,8 +453,7 @@ private:
 
     const SlurmOptions options_;
     Controller controller_;
-    Capabilities capabilities_;
-    bool accounts_ = false;
+    ClusterFacts facts_;
     GangWatch gangs_;
     std::mutex types_mutex_;
     std::set<std::string> gpu_types_;  // of gres, as the nodes have them
@@ -489,8 +467,9 @@ private:
 }  // namespace
 }  // namespace slurm
 
-Result<std::unique_ptr<Driver>> make_slurm_driver(SlurmOptions options) {
-    options.folder = absolute_path(options.folder);
+namespace {
+
+Status look_for_commands(const SlurmOptions& options) {
     // Told now: Slurm's commands look for a minute for a file that is not there, each time.
     if (!options.config.empty() && ::access(options.config.c_str(), R_OK) != 0)
         return Error(ErrorKind::invalid, "cannot read " + printable(options.config) + ": " + std::strerror(errno), {},
@@ -500,13 +479,27 @@ Result<std::unique_ptr<Driver>> make_slurm_driver(SlurmOptions options) {
         return Error(ErrorKind::unavailable, "there is no sbatch here", {},
                      "run the server on a machine that submits to the cluster, or name the folder of Slurm's commands "
                      "as engine.commands in server.yaml");
+    return done();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Driver>> make_slurm_driver(SlurmOptions options) {
+    options.folder = absolute_path(options.folder);
+    std::unique_ptr<slurm::Transport> transport;
+    if (!options.rest.url.empty()) {
+        TRY(transport, slurm::make_rest_transport(options));
+    } else {
+        TRY_VOID(look_for_commands(options));
+        transport = slurm::make_command_transport(options);
+    }
     if (options.program.empty()) {
         std::error_code code;
         const std::string self = std::filesystem::read_symlink("/proc/self/exe", code).string();
         if (code) return Error(ErrorKind::unavailable, "cannot tell which program this is: " + code.message());
         options.program = {self};
     }
-    auto driver = std::make_unique<slurm::SlurmDriver>(std::move(options));
+    auto driver = std::make_unique<slurm::SlurmDriver>(std::move(options), std::move(transport));
     TRY_VOID(driver->adopt());
     return std::unique_ptr<Driver>(std::move(driver));
 }

@@ -7,10 +7,20 @@
 
 namespace stoker {
 
+// A slurmrestd that is asked instead of the commands; an empty url: there is none.
+struct SlurmRest {
+    std::string url;         // unix:/run/slurmrestd.sock, https://login1:6820
+    std::string user;        // whose jobs they are; empty: of the socket's owner
+    std::string token_file;  // of that user (scontrol token), read again and again; empty: a socket that needs none
+    std::string ca_file;     // whom to trust for https; empty: the system's authorities
+    friend bool operator==(const SlurmRest&, const SlurmRest&) = default;
+};
+
 struct SlurmOptions {
     std::string folder;                                            // of the engine; the nodes see it by the same name
     std::string partition, account, qos, reservation, constraint;  // empty: what the cluster takes by itself
     std::string config;                                            // SLURM_CONF; empty: the usual one
+    SlurmRest rest;
     std::string commands;  // where sbatch, squeue, scancel and scontrol are; empty: in PATH
     // What begins ranks on the nodes: this program, by a name that they know, and words before ours.
     std::vector<std::string> program;

@@ -118,13 +118,11 @@ Outcome check_gang_for_slurm(const OperationId& operation, const GangSpec& gang)
     return confirmed();
 }
 
-std::string job_script(const OperationId& operation, const GangSpec& gang, const SlurmOptions& options,
+JobRequest job_request(const OperationId& operation, const GangSpec& gang, const SlurmOptions& options,
                        const std::string& folder) {
-    std::string script = "#!/bin/sh\n";
+    JobRequest job;
     const auto option = [&](std::string_view name, std::string_view value) {
-        // In double quotes as sbatch reads them; names of partitions and the like have none of their own.
-        const bool plain = value.find_first_of(" \t\"#") == std::string_view::npos;
-        script += fmt::format("#SBATCH --{}={}\n", name, plain ? std::string(value) : fmt::format("\"{}\"", value));
+        job.options.emplace_back(std::string(name), std::string(value));
     };
     const auto told = [&](std::string_view name, const std::string& value) {
         if (!value.empty()) option(name, value);
@@ -153,16 +151,29 @@ std::string job_script(const OperationId& operation, const GangSpec& gang, const
         gang.longest_s > 0 ? std::min<std::int64_t>(options.notice_s, gang.longest_s / 2) : options.notice_s;
     if (notice > 0) option("signal", fmt::format("B:USR1@{}", notice));
     // A second start would be one that nobody asked for: another attempt is ours to make.
-    script += "#SBATCH --no-requeue\n#SBATCH --kill-on-invalid-dep=yes\n";
+    option("no-requeue", "");
+    option("kill-on-invalid-dep", "yes");
     option("chdir", folder);
     option("output", folder + "/batch.out");
     option("open-mode", "append");
-    script += "exec";
-    for (const std::string& word : options.program) script += " " + quoted(word);
-    script += " slurm-step gang " + quoted(folder);
+    job.command = "exec";
+    for (const std::string& word : options.program) job.command += " " + quoted(word);
+    job.command += " slurm-step gang " + quoted(folder);
     if (!gang.image.empty())
-        for (const std::string& each : options.mounts) script += " " + quoted(each);
-    return script + "\n";
+        for (const std::string& each : options.mounts) job.command += " " + quoted(each);
+    return job;
+}
+
+std::string job_script(const JobRequest& request) {
+    std::string script = "#!/bin/sh\n";
+    for (const auto& [name, value] : request.options) {
+        script += "#SBATCH --" + name;
+        // In double quotes as sbatch reads them; names of partitions and the like have none of their own.
+        const bool plain = value.find_first_of(" \t\"#") == std::string::npos;
+        if (!value.empty()) script += plain ? "=" + value : fmt::format("=\"{}\"", value);
+        script += "\n";
+    }
+    return script + request.command + "\n";
 }
 
 std::vector<std::string> step_words(const GangSpec& gang, const std::string& folder, const std::string& program,
@@ -185,6 +196,20 @@ std::vector<std::string> step_words(const GangSpec& gang, const std::string& fol
     return words;
 }
 
+std::optional<Outcome> read_refusal(const std::string& said) {
+    const std::string low = lower(said);
+    static const std::string_view file = "engines/slurm_refusals.tsv";
+    static const auto table = Tsv::read(embedded_bytes(file), file);
+    for (std::size_t i = 0; table && i < table->rows(); ++i) {
+        if (low.find(lower(table->at(i, 0))) == std::string::npos) continue;
+        if (table->at(i, 1) == "yes") return unknown(said);
+        const std::string_view remedy = table->at(i, 3);
+        return rejected(parse_cause(table->at(i, 2)).value_or(Cause::user_error),
+                        said + (remedy == "-" ? "" : "; " + std::string(remedy)));
+    }
+    return std::nullopt;
+}
+
 Outcome read_submission(const Result<ProgramResult>& ran) {
     if (!ran) {
         // Killed while it waited: the controller may have taken the job all the same.
@@ -199,18 +224,9 @@ Outcome read_submission(const Result<ProgramResult>& ran) {
             return unknown("sbatch said: " + std::string(number));
         return confirmed(digits);
     }
-    const std::string low = lower(said);
-    static const std::string_view file = "engines/slurm_refusals.tsv";
-    static const auto table = Tsv::read(embedded_bytes(file), file);
-    for (std::size_t i = 0; table && i < table->rows(); ++i) {
-        if (low.find(lower(table->at(i, 0))) == std::string::npos) continue;
-        if (table->at(i, 1) == "yes") return unknown(said);
-        const std::string_view remedy = table->at(i, 3);
-        return rejected(parse_cause(table->at(i, 2)).value_or(Cause::user_error),
-                        said + (remedy == "-" ? "" : "; " + std::string(remedy)));
-    }
+    if (auto known = read_refusal(said)) return *known;
     // Ended by a signal, or without a word: nobody knows how far it came.
-    if (ran->exit_code > 128 || low.find("error") == std::string::npos)
+    if (ran->exit_code > 128 || lower(said).find("error") == std::string::npos)
         return unknown(fmt::format("sbatch ended with {}: {}", ran->exit_code, said));
     return rejected(Cause::user_error, said);
 }

@@ -1,10 +1,10 @@
 // From a gang to the batch script that asks Slurm for it, and what sbatch answers. No side effects.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
-
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "deploy/driver.h"
@@ -13,13 +13,25 @@
 
 namespace stoker::slurm {
 
+// In a job's environment, where Slurm cannot be asked for the signal: how many seconds before its time limit the host
+// of the gang tells the ranks.
+inline constexpr const char* kNoticeVariable = "STOKER_NOTICE_S";
+
 std::string job_name(const OperationId& operation);
 
 // user_error, no_capacity: what Slurm could not be asked for, with the reason.
 Outcome check_gang_for_slurm(const OperationId& operation, const GangSpec& gang);
+
+// What is asked for, in sbatch's options (an option that is only named has an empty value), and what the job runs.
+struct JobRequest {
+    std::vector<std::pair<std::string, std::string>> options;
+    std::string command;  // for a shell
+};
 // `folder`: of the operation, on every node.
-std::string job_script(const OperationId& operation, const GangSpec& gang, const SlurmOptions& options,
+JobRequest job_request(const OperationId& operation, const GangSpec& gang, const SlurmOptions& options,
                        const std::string& folder);
+// As sbatch takes it.
+std::string job_script(const JobRequest& request);
 
 // srun and its words: a host for each rank. In the container of a gang that has an image it finds this `program`, the
 // folders of the run and `mounts` by the names that they have outside. `cpus`: of a task, as the job has it; or empty.
@@ -28,5 +40,8 @@ std::vector<std::string> step_words(const GangSpec& gang, const std::string& fol
 
 // confirmed, with the job's number as detail; rejected; or unknown: it may have got through.
 Outcome read_submission(const Result<ProgramResult>& ran);
+// What the controller said when it took no job, by the table of its refusals: rejected, or unknown where that leaves it
+// in doubt. nullopt: the table has no such words.
+std::optional<Outcome> read_refusal(const std::string& said);
 
 }  // namespace stoker::slurm

@@ -33,13 +33,13 @@ TEST(SlurmSubmit, AsksForWhatTheGangNeeds) {
     gang.one_switch = true;
     gang.longest_s = 3601;
     gang.avoid = {"n7", "n9"};
-    const std::string script = job_script(kOperation, gang,
-                                          {.partition = "gpu",
-                                           .account = "research",
-                                           .program = {"/shared/it's/stoker"},
-                                           .gpu_models = {{"a100", "A100-SXM4-80GB"}},
-                                           .notice_s = 90},
-                                          "/shared/slurm/" + kOperation.text());
+    const std::string script = job_script(job_request(kOperation, gang,
+                                                      {.partition = "gpu",
+                                                       .account = "research",
+                                                       .program = {"/shared/it's/stoker"},
+                                                       .gpu_models = {{"a100", "A100-SXM4-80GB"}},
+                                                       .notice_s = 90},
+                                                      "/shared/slurm/" + kOperation.text()));
     for (const char* line :
          {"#!/bin/sh\n", "#SBATCH --job-name=stoker-k3x7q-", "#SBATCH --partition=gpu\n",
           "#SBATCH --account=research\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks=4\n",
@@ -66,7 +66,7 @@ TEST(SlurmSubmit, AnImageSeesTheFoldersOfItsRun) {
                      "--container-mounts=/bin/stoker:/bin/stoker:ro,/data:/data,/shared/runs:/shared/runs,/work:/work,"
                      "/scratch/ck:/scratch/ck",
                      "--no-container-entrypoint"}));
-    EXPECT_THAT(job_script(kOperation, gang, {.program = {"stoker"}, .mounts = {"/it's"}}, "/f"),
+    EXPECT_THAT(job_script(job_request(kOperation, gang, {.program = {"stoker"}, .mounts = {"/it's"}}, "/f")),
                 HasSubstr("slurm-step gang '/f' '/it'\\''s'\n"));
     EXPECT_EQ(check_gang_for_slurm(kOperation, gang).certainty, Certainty::confirmed);
     gang.image = "/images/layout";
@@ -80,13 +80,14 @@ TEST(SlurmSubmit, AnImageSeesTheFoldersOfItsRun) {
 TEST(SlurmSubmit, LeavesTheNodesToSlurm) {
     GangSpec gang = gang_of(3);
     for (RankSpec& rank : gang.ranks) rank.gpus = 1;
-    const std::string script = job_script(kOperation, gang, {.program = {"stoker"}}, "/f");
+    const std::string script = job_script(job_request(kOperation, gang, {.program = {"stoker"}}, "/f"));
     EXPECT_THAT(script, HasSubstr("#SBATCH --ntasks=3\n"));
     EXPECT_THAT(script, HasSubstr("#SBATCH --gpus-per-task=1\n"));
     EXPECT_THAT(script, HasSubstr("#SBATCH --mem-per-cpu=768M\n"));
     EXPECT_THAT(script, Not(HasSubstr("--nodes=")));
     EXPECT_THAT(script, Not(HasSubstr("--exclude")));
-    EXPECT_THAT(job_script(kOperation, gang_of(1), {.program = {"stoker"}}, "/f"), HasSubstr("#SBATCH --nodes=1\n"));
+    EXPECT_THAT(job_script(job_request(kOperation, gang_of(1), {.program = {"stoker"}}, "/f")),
+                HasSubstr("#SBATCH --nodes=1\n"));
 }
 
 // What Slurm cannot be asked for is refused with the reason, before anything is submitted.
@@ -114,10 +115,10 @@ TEST(SlurmSubmit, AGpuIsAskedForAsTheClusterCallsIt) {
     gang.ranks[0].gpus = 2;
     for (const char* asked : {"a100", "A100", "A100-SXM-80GB", "A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"}) {
         gang.ranks[0].gpu_model = asked;
-        EXPECT_THAT(job_script(kOperation, gang, options, "/f"), HasSubstr("gres=gpu:a100:2\n")) << asked;
+        EXPECT_THAT(job_script(job_request(kOperation, gang, options, "/f")), HasSubstr("gres=gpu:a100:2\n")) << asked;
     }
     gang.ranks[0].gpu_model = "V100-SXM2-32GB";
-    EXPECT_THAT(job_script(kOperation, gang, options, "/f"), HasSubstr("gres=gpu:v100:2\n"));
+    EXPECT_THAT(job_script(job_request(kOperation, gang, options, "/f")), HasSubstr("gres=gpu:v100:2\n"));
 }
 
 // An answer that was lost on the way is no refusal: the controller may have the job.

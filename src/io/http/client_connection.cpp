@@ -13,6 +13,7 @@
 #include <openssl/x509v3.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <array>
 #include <cerrno>
@@ -244,6 +245,24 @@ private:
     std::string buffer_;
 };
 
+// A Unix socket is there or not: its server takes connections from its queue, and a full one is EAGAIN at once.
+Result<UniqueFd> connect_socket(const std::string& path, Time deadline) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path)
+        return Error(ErrorKind::invalid, "the name of a socket is longer than the system takes: " + printable(path));
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    constexpr int kPauseMs = 10;
+    for (;;) {
+        UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        if (!socket) return Error(ErrorKind::unavailable, "no socket can be opened: " + errno_words(errno));
+        if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return socket;
+        if (errno != EAGAIN) return Error(ErrorKind::unavailable, errno_words(errno));
+        if (milliseconds_until(deadline) == 0) return Error(ErrorKind::timed_out, "no connection was made in time");
+        ::poll(nullptr, 0, kPauseMs);
+    }
+}
+
 Result<UniqueFd> connect_to(const addrinfo& address, Time deadline) {
     UniqueFd socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket) return Error(ErrorKind::unavailable, "no socket can be opened: " + errno_words(errno));
@@ -263,6 +282,7 @@ Result<UniqueFd> connect_to(const addrinfo& address, Time deadline) {
 
 // Every address of the name in turn.
 Result<UniqueFd> connect_host(const ServerUrl& url, Time deadline) {
+    if (!url.socket.empty()) return connect_socket(url.socket, deadline);
     TRY(const Addresses list, resolve(url.host, url.port, deadline));
     Result<UniqueFd> last = Error(ErrorKind::unavailable, "the name has no address");
     for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
@@ -321,6 +341,18 @@ Result<ServerUrl> read_server_url(std::string_view url) {
             return wrong("has a port that is not a number from 1 to 65535");
         out.authority += fmt::format(":{}", out.port);
     }
+    return out;
+}
+
+Result<ServerUrl> read_server_or_socket(std::string_view url) {
+    constexpr std::string_view kUnix = "unix:";
+    if (!starts_with_ignore_case(url, kUnix)) return read_server_url(url);
+    ServerUrl out;
+    out.socket = url.substr(kUnix.size());
+    out.authority = "localhost";
+    if (!out.socket.starts_with('/') || out.socket.find('\0') != std::string::npos)
+        return Error(ErrorKind::invalid, fmt::format("'{}' names no socket", printable(url, 120)), {},
+                     "write it as unix:/PATH");
     return out;
 }
 

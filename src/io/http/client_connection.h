@@ -18,8 +18,11 @@ struct ServerUrl {
     std::string host;  // without brackets
     std::uint16_t port = 0;
     std::string authority;  // as the Host header wants it
+    std::string socket;     // a Unix socket, by its path, instead of host and port
 };
 Result<ServerUrl> read_server_url(std::string_view url);
+// unix:/run/slurmrestd.sock, and whatever read_server_url takes: for servers that may be on this machine alone.
+Result<ServerUrl> read_server_or_socket(std::string_view url);
 
 class TlsClientContext;  // whom to trust, and who we are
 // `own`: shown to a server that asks; empty: none. invalid: not PEM, or the key is another's.

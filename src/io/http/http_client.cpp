@@ -160,7 +160,7 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<HttpClient>> HttpClient::make(HttpClientOptions options) {
-    TRY(ServerUrl url, http::read_server_url(options.url));
+    TRY(ServerUrl url, http::read_server_or_socket(options.url));
     std::shared_ptr<TlsClientContext> tls;
     if (url.tls) {
         TRY(tls, http::make_tls_client_context(options.ca_pem, options.own));

@@ -12,7 +12,7 @@
 namespace stoker {
 
 struct HttpClientOptions {
-    std::string url;     // "http://127.0.0.1:8042" or "https://host:port"; no path
+    std::string url;     // "http://127.0.0.1:8042", "https://host:port" or "unix:/path"; no path
     std::string ca_pem;  // whom to trust for https; empty: the system's authorities
     Certificate own;     // shown to a server that asks who we are; empty: none
     double connect_timeout_s = 5;

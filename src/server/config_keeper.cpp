@@ -54,6 +54,8 @@ std::string exact_engine(const EngineChoice& engine) {
     std::string exact = in_words(engine) + fmt::format("\n{}", engine.notice_s);
     for (const auto& [name, model] : engine.gpu_models) exact += "\n" + name + "=" + model;
     for (const std::string& each : engine.mounts) exact += "\nmounts " + each;
+    for (const std::string* each : {&engine.rest.user, &engine.rest.token_file, &engine.rest.ca_file})
+        exact += "\nrest " + *each;
     return exact + exact_words(engine.kubernetes);
 }
 

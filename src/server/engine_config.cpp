@@ -49,6 +49,22 @@ RecordTable<FolderOfPods> folder_of_pods_table() {
     return t;
 }
 
+RecordTable<RestForm> rest_table() {
+    RecordTable<RestForm> t("rest", "A slurmrestd, asked instead of Slurm's commands.");
+    t.text("url", &RestForm::url, "Its socket, or its address.", "unix:/run/slurmrestd.sock").required();
+    t.text("user", &RestForm::user,
+           "Whose token it is and whose jobs they are: the user that this server runs as. A socket of that user's own "
+           "slurmrestd needs neither.",
+           "alice");
+    t.text("token_file", &RestForm::token_file,
+           "The file that has the token (scontrol token), read anew for each question: who renews it, writes the file "
+           "again.",
+           "/run/stoker/slurm.token");
+    t.text("ca_file", &RestForm::ca_file, "Whom to trust for https; the system's authorities when nothing is said.",
+           "/etc/ssl/cluster-ca.pem");
+    return t;
+}
+
 SourcePos place_of(const EngineForm& form, const char* key) {
     const auto found = form.at.find(key);
     return found == form.at.end() ? SourcePos() : found->second;
@@ -165,6 +181,8 @@ void add_engine_fields(RecordTable<EngineForm>& t) {
            "/etc/slurm/slurm.conf");
     t.text("commands", &EngineForm::commands, "Of Slurm: the folder of sbatch and squeue, where they are not in PATH.",
            "/opt/slurm/bin");
+    t.record("rest", &EngineForm::rest_form, rest_table(),
+             "Of Slurm: its slurmrestd, which is then asked instead of the commands; never one when the other fails.");
     t.text("program", &EngineForm::program,
            "This program by the name that the nodes know; the same as here when nothing is said.",
            "/shared/bin/stoker");
@@ -305,6 +323,17 @@ EngineChoice engine_choice(const EngineForm& form, Problems& problems) {
     if (!choice.runs_as.empty() && choice.kind != "local")
         problems.push_back({"engine.runs_as: only this machine has a use for it", "leave it out, or write kind: local",
                             place("runs_as")});
+    if (form.rest_form) {
+        choice.rest = *form.rest_form;
+        if (choice.kind != "slurm")
+            problems.push_back(
+                {"engine.rest: only Slurm has a use for it", "leave it out, or write kind: slurm", place("rest")});
+        else if (!choice.commands.empty())
+            problems.push_back({"engine.commands: with rest, Slurm's commands are not used", "leave one of the two out",
+                                place("commands")});
+        if (const Status sound = check_rest(choice.rest); !sound && !choice.rest.url.empty())
+            problems.push_back({sound.error().message(), sound.error().problems().front().remedy, place("rest")});
+    }
     for (const auto& [key, value] : kOfAQueue) {
         const std::string& text = choice.*value;
         if (text.empty()) continue;
@@ -338,6 +367,7 @@ std::string in_words(const EngineChoice& choice) {
     std::string words = choice.kind.empty() ? std::string(engines().front().name) : choice.kind;
     for (const auto& [key, value] : kOfAQueue)
         if (!(choice.*value).empty()) words += fmt::format(", {} {}", key, printable(choice.*value, 60));
+    if (!choice.rest.url.empty()) words += ", rest " + printable(choice.rest.url, 120);
     if (!choice.runs_as.empty()) words += ", runs as " + printable(choice.runs_as, 60);
     if (!choice.kubernetes.context.empty()) words += ", context " + printable(choice.kubernetes.context, 60);
     if (!choice.kubernetes.space.empty()) words += ", namespace " + printable(choice.kubernetes.space, 60);

@@ -14,10 +14,14 @@ namespace stoker {
 struct GpuNameForm {
     std::string name, model;
 };
+struct RestForm : RestChoice {
+    std::map<std::string, SourcePos> at;
+};
 struct EngineForm : EngineChoice, KubernetesChoice {
     std::vector<GpuNameForm> gpu_names;
     std::vector<std::string> node_labels;
     std::optional<Seconds> notice, gang_wait;
+    std::optional<RestForm> rest_form;
     std::string region;  // where it stands, for rules of admission; empty: nobody said
     std::map<std::string, SourcePos> at;
 };

@@ -105,6 +105,20 @@ TEST(ServerConfig, NamesItsEngine) {
     EXPECT_THAT(refusal("engine: {kind: slurn}\n"), testing::HasSubstr("slurm"));
     EXPECT_THAT(refusal("engine: {partition: gpu}\n"), testing::HasSubstr("kind"));
     EXPECT_THAT(refusal("engine: {kind: slurm, qos: \"a\\nb\"}\n"), testing::HasSubstr("engine.qos"));
+    const auto over_rest =
+        read("engine:\n  kind: slurm\n  rest: {url: \"https://login:6820\", user: alice, token_file: /run/token}\n");
+    ASSERT_TRUE(over_rest.ok()) << over_rest.error().text();
+    EXPECT_EQ(over_rest->engine->rest.url, "https://login:6820");
+    // A token that anybody on the way could read, or none where one is needed, is told before a server starts.
+    for (const auto& [rest, said] :
+         {std::pair("{url: \"http://login:6820\", user: alice, token_file: /run/token}", "for everybody to read"),
+          std::pair("{url: \"https://login:6820\"}", "without a token"),
+          std::pair("{url: \"unix:run/slurmrestd.sock\"}", "names no socket"),
+          std::pair("{url: \"unix:/run/slurmrestd.sock\", user: alice}", "go together")})
+        EXPECT_THAT(refusal(std::string("engine:\n  kind: slurm\n  rest: ") + rest + "\n"),
+                    testing::AllOf(HasSubstr(said), HasSubstr("server.yaml:3:")));
+    EXPECT_THAT(refusal("engine: {kind: local, rest: {url: \"unix:/x\"}}\n"), HasSubstr("only Slurm"));
+    EXPECT_THAT(refusal("engine: {kind: slurm, commands: /opt, rest: {url: \"unix:/x\"}}\n"), HasSubstr("not used"));
     EXPECT_THAT(refusal("engine: slurm\nvirtual_nodes: 2\n"), testing::HasSubstr("this engine knows its nodes itself"));
 }
 

@@ -12,6 +12,7 @@
 #include "contract/queue_harness.h"
 #include "contract/several_harness.h"
 #include "contract/slurm_harness.h"
+#include "contract/slurm_rest_harness.h"
 #include "deploy/local/keeper.h"
 #include "deploy/slurm/gang_host.h"
 #include "deploy/slurm/rank_host.h"
@@ -30,6 +31,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(PidNamespace, DriverContract, ::testing::Types<Na
 INSTANTIATE_TYPED_TEST_SUITE_P(ProcessGroup, DriverContract, ::testing::Types<GroupEngine>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Queue, DriverContract, ::testing::Types<QueueHarness>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Slurm, DriverContract, ::testing::Types<SlurmHarness>);
+INSTANTIATE_TYPED_TEST_SUITE_P(SlurmRest, DriverContract, ::testing::Types<SlurmRestHarness>);
 INSTANTIATE_TYPED_TEST_SUITE_P(LocalBesideQueue, DriverContract, ::testing::Types<LocalBesideQueue>);
 INSTANTIATE_TYPED_TEST_SUITE_P(QueueBesideLocal, DriverContract, ::testing::Types<QueueBesideLocal>);
 INSTANTIATE_TYPED_TEST_SUITE_P(SlurmBesideLocal, DriverContract, ::testing::Types<SlurmBesideLocal>);
@@ -46,7 +48,7 @@ TEST(WithoutRoot, KeepsTheContract) {
         if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
         ::execl("/proc/self/exe", "contract_test",
                 "--gtest_filter=*DriverContract*:*KilledKeeper*:*NextServer*:*Leftovers*:*TwentyGangs*:LocalImage.*"
-                "-Queue/*:Slurm/*:*Beside*:Kubernetes/*",
+                "-Queue/*:Slurm/*:SlurmRest/*:*Beside*:Kubernetes/*",
                 "--gtest_brief=1", nullptr);
         ::_exit(1);
     }
@@ -62,7 +64,10 @@ std::string impossible() {
     if (!pid_namespaces_work()) filter += ":PidNamespace/*";
     if (const std::string why = SlurmCluster::why_not(); !why.empty()) {
         std::printf("no Slurm here: %s\n", why.c_str());
-        filter += ":Slurm/*:SlurmBesideLocal/*:SlurmEngine.*";
+        filter += ":Slurm/*:SlurmRest/*:SlurmBesideLocal/*:SlurmEngine.*:SlurmRestEngine.*";
+    } else if (const std::string without = SlurmCluster::why_no_rest(); !without.empty()) {
+        std::printf("no slurmrestd here: %s\n", without.c_str());
+        filter += ":SlurmRest/*:SlurmRestEngine.*";
     }
     if (const std::string why = KubeCluster::why_not(); !why.empty()) {
         std::printf("no Kubernetes here: %s\n", why.c_str());

@@ -57,17 +57,45 @@ void end(const std::string& pid_file, int signal_number) {
     fs::remove(pid_file);
 }
 
+bool is_installed(const std::string& program) {
+    for (const std::string_view folder : split(kPath, ':'))
+        if (::access((std::string(folder) + "/" + program).c_str(), X_OK) == 0) return true;
+    return false;
+}
+
 }  // namespace
 
 std::string SlurmCluster::why_not() {
-    for (const char* program : {"slurmctld", "slurmd", "munged", "sbatch", "srun", "squeue", "scancel", "scontrol"}) {
-        bool found = false;
-        for (const std::string_view folder : split(kPath, ':'))
-            found = found || ::access((std::string(folder) + "/" + program).c_str(), X_OK) == 0;
-        if (!found)
+    for (const char* program : {"slurmctld", "slurmd", "munged", "sbatch", "srun", "squeue", "scancel", "scontrol"})
+        if (!is_installed(program))
             return std::string(program) + " is not installed (apt-get install slurm-wlm slurm-wlm-basic-plugins munge)";
-    }
     return {};
+}
+
+std::string SlurmCluster::why_no_rest() {
+    return is_installed("slurmrestd") ? "" : "slurmrestd is not installed (apt-get install slurmrestd)";
+}
+
+std::string SlurmCluster::rest_url(const std::string& version) const {
+    const std::string socket = folder_ + "/rest-" + version, url = "unix:" + socket;
+    const std::string pid_file = folder_ + "/run/slurmrestd-" + version + ".pid";
+    if (pid_in(pid_file) > 1) return url;
+    fs::remove(socket);
+    // It will not run as root or as the cluster's own user, which here are who owns the folders of the runs. And it
+    // does not go to the background by itself.
+    const std::string start = "slurmrestd -s openapi/" + version + " -f " + config() + " -a rest_auth/local " + url +
+                              " >>" + folder_ + "/log/slurmrestd.log 2>&1 </dev/null & echo $! >" + pid_file;
+    const auto ran = run_program({.arguments = {"sh", "-c", start},
+                                  .environment = {std::string("PATH=") + kPath, "SLURM_CONF=" + config(), "HOME=/",
+                                                  "SLURMRESTD_SECURITY=disable_user_check"}},
+                                 in(30));
+    EXPECT_TRUE(ran.ok());
+    EXPECT_TRUE(eventually([&] { return fs::exists(socket); }, in(30))) << content(folder_ + "/log/slurmrestd.log");
+    return url;
+}
+
+void SlurmCluster::stop_rest(int signal_number, const std::string& version) const {
+    end(folder_ + "/run/slurmrestd-" + version + ".pid", signal_number);
 }
 
 SlurmCluster::SlurmCluster(int nodes, const std::string& more) : nodes_(nodes) {
@@ -93,6 +121,7 @@ SlurmCluster::SlurmCluster(int nodes, const std::string& more) : nodes_(nodes) {
 SlurmCluster::~SlurmCluster() {
     say({"scancel", "--me"});
     eventually([&] { return quiet(); }, in(20));
+    for (const char* version : {"v0.0.37", "v0.0.38"}) stop_rest(SIGTERM, version);
     // What still runs is killed with its node.
     for (int i = 1; i <= nodes_; ++i) end(folder_ + "/run/slurmd.n" + std::to_string(i) + ".pid", SIGTERM);
     end(folder_ + "/run/slurmctld.pid", SIGTERM);

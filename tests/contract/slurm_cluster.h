@@ -34,6 +34,11 @@ public:
     void start_node(int node);
     void hold_queue() const;
     void let_start() const;
+    // Why there is no slurmrestd here; empty: there is.
+    static std::string why_no_rest();
+    // One of this user's on a socket, which is its url; one for each version, made by the first who asks.
+    std::string rest_url(const std::string& version = "v0.0.38") const;
+    void stop_rest(int signal_number, const std::string& version = "v0.0.38") const;
     // No job is pending, running or completing.
     bool quiet() const;
 

@@ -24,6 +24,12 @@ struct KubernetesChoice {
     friend bool operator==(const KubernetesChoice&, const KubernetesChoice&) = default;
 };
 
+// A cluster's own REST server, asked instead of its commands; an empty url: there is none.
+struct RestChoice {
+    std::string url, user, token_file, ca_file;
+    friend bool operator==(const RestChoice&, const RestChoice&) = default;
+};
+
 struct EngineChoice {
     std::string kind;  // a name of engines.h; empty: the usual one
     std::string name;  // of one of several; empty: as its kind
@@ -31,6 +37,7 @@ struct EngineChoice {
     std::string partition, account, qos, reservation, constraint;
     std::string config;    // file of the cluster: slurm.conf, kubeconfig
     std::string commands;  // folder of its commands
+    RestChoice rest;
     std::string program;   // this program, by the name that the nodes know; empty: the same as here
     std::map<std::string, std::string> gpu_models;  // the cluster's name of a GPU -> the catalogue's
     // Folders that the containers of a cluster see by the same name as the server; where files are shared anyway.

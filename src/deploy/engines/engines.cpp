@@ -27,6 +27,10 @@ std::unique_ptr<Questions> look_local(const std::string&) {
     return std::make_unique<LocalLook>();
 }
 
+SlurmRest slurm_rest(const RestChoice& rest) {
+    return {.url = rest.url, .user = rest.user, .token_file = rest.token_file, .ca_file = rest.ca_file};
+}
+
 Result<std::unique_ptr<Driver>> make_slurm(const EngineSetup& setup) {
     SlurmOptions options{.folder = setup.folder + "/slurm",
                          .partition = setup.choice.partition,
@@ -35,6 +39,7 @@ Result<std::unique_ptr<Driver>> make_slurm(const EngineSetup& setup) {
                          .reservation = setup.choice.reservation,
                          .constraint = setup.choice.constraint,
                          .config = setup.choice.config,
+                         .rest = slurm_rest(setup.choice.rest),
                          .commands = setup.choice.commands,
                          .program = {},
                          .gpu_models = setup.choice.gpu_models,
@@ -69,7 +74,7 @@ Result<std::unique_ptr<Driver>> make_kubernetes(const EngineSetup& setup) {
 constexpr EngineKind kEngines[] = {
     {"local", "this machine: no daemon, no root, and what runs outlives the server", make_local, look_local, true},
     // Its folders are shared with the nodes, so a look is the same.
-    {"slurm", "a Slurm cluster, through its own commands", make_slurm, look_local, false},
+    {"slurm", "a Slurm cluster, through its own commands or slurmrestd", make_slurm, look_local, false},
     // It copies logs to this machine.
     {"kubernetes", "a Kubernetes cluster, through its API", make_kubernetes, look_local, false},
 };
@@ -93,6 +98,10 @@ Result<const EngineKind*> find_engine(std::string_view name) {
 Result<std::unique_ptr<Driver>> make_engine(std::string_view name, const EngineSetup& setup) {
     TRY(const EngineKind* kind, find_engine(name));
     return kind->make(setup);
+}
+
+Status check_rest(const RestChoice& rest) {
+    return check_slurm_rest(slurm_rest(rest));
 }
 
 std::string name_of_engine(const EngineChoice& choice) {

@@ -41,6 +41,8 @@ Result<std::unique_ptr<Driver>> make_engine(std::string_view name, const EngineS
 // the configuration any more and still have work, which is not given up for that.
 Result<std::unique_ptr<Driver>> make_engines(const EngineSetup& setup, const std::vector<EngineChoice>& beside,
                                              const std::vector<std::string>& left);
+// What is wrong with it as it is written; where it leads is not looked at.
+Status check_rest(const RestChoice& rest);
 std::string name_of_engine(const EngineChoice& choice);
 
 // This machine as one node: of the local engine, and of whatever is said about where this program runs.

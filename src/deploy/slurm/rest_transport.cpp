@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "deploy/slurm/rest_wire.h"
+#include "deploy/slurm/slurm_driver.h"
 #include "deploy/slurm/transport.h"
 #include "io/files.h"
 #include "io/http/client_connection.h"
@@ -293,16 +294,8 @@ private:
 
 Result<std::unique_ptr<Transport>> make_rest_transport(const SlurmOptions& options) {
     const SlurmRest& rest = options.rest;
-    const auto server = http::read_server_or_socket(rest.url);
-    if (!server) return wrong(server.error().message(), "unix:/run/slurmrestd.sock, or https://HOST:PORT");
-    if (rest.token_file.empty() != rest.user.empty())
-        return wrong("user and token_file go together",
-                     rest.user.empty() ? "name the user of the token" : "scontrol token prints one: name its file");
-    if (server->socket.empty() && rest.token_file.empty())
-        return wrong("slurmrestd takes nobody over TCP without a token",
-                     "name user and token_file, or a socket: unix:/PATH");
-    if (server->socket.empty() && !server->tls && !is_loopback(server->host))
-        return wrong("a token would go over the network for everybody to read", "https://" + server->authority);
+    TRY_VOID(check_slurm_rest(rest));
+    TRY(const http::ServerUrl server, http::read_server_or_socket(rest.url));
     HttpClientOptions http{.url = rest.url, .ca_pem = {}, .own = {}, .connect_timeout_s = kConnectS};
     if (!rest.ca_file.empty()) {
         auto pem = read_file(rest.ca_file, kMostPemBytes);
@@ -314,14 +307,14 @@ Result<std::unique_ptr<Transport>> make_rest_transport(const SlurmOptions& optio
     if (user.empty()) {
         struct stat about {};
         // It lets in who runs it, and the jobs are that user's.
-        if (::stat(server->socket.c_str(), &about) == 0) {
+        if (::stat(server.socket.c_str(), &about) == 0) {
             if (!S_ISSOCK(about.st_mode))
-                return wrong(printable(server->socket) + " is no socket",
+                return wrong(printable(server.socket) + " is no socket",
                              "name the one that slurmrestd was started with");
             if (about.st_uid != ::geteuid())
                 return wrong(
                     fmt::format("{} is of user {}, and jobs submitted there would be too; this server is of {}",
-                                printable(server->socket), about.st_uid, ::geteuid()),
+                                printable(server.socket), about.st_uid, ::geteuid()),
                     "start a slurmrestd as the user of this server, or name user and token_file");
         }
         user = fmt::format("#{}", ::geteuid());
@@ -332,3 +325,28 @@ Result<std::unique_ptr<Transport>> make_rest_transport(const SlurmOptions& optio
 }
 
 }  // namespace stoker::slurm
+
+namespace stoker {
+
+Status check_slurm_rest(const SlurmRest& rest) {
+    const auto server = http::read_server_or_socket(rest.url);
+    if (!server) return slurm::wrong(server.error().message(), "unix:/run/slurmrestd.sock, or https://HOST:PORT");
+    if (rest.token_file.empty() != rest.user.empty())
+        return slurm::wrong("user and token_file go together",
+                            rest.user.empty() ? "name the user whose token it is"
+                                              : "scontrol token prints one: name the file that has it");
+    const auto can_be_sent = [](const std::string& text) {
+        return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+    };
+    if (!can_be_sent(rest.user)) return slurm::wrong(printable(rest.user, 60) + " is no name of a user", "");
+    if (server->socket.empty() && rest.token_file.empty())
+        return slurm::wrong("slurmrestd takes nobody over TCP without a token",
+                            "name user and token_file, or a socket: unix:/PATH");
+    if (server->socket.empty() && !server->tls && !slurm::is_loopback(server->host))
+        return slurm::wrong("a token would go over the network for everybody to read", "https://" + server->authority);
+    if (!rest.ca_file.empty() && !server->tls)
+        return slurm::wrong("only https has a use for ca_file", "leave it out, or write the url with https");
+    return done();
+}
+
+}  // namespace stoker

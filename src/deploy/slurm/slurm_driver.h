@@ -13,6 +13,9 @@
 
 namespace stoker {
 
+// What can be said without looking: invalid.
+Status check_slurm_rest(const SlurmRest& rest);
+
 // invalid, unavailable: the folder cannot be used. A controller that does not answer now is asked later.
 Result<std::unique_ptr<Driver>> make_slurm_driver(SlurmOptions options);
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Submit-to-start on a real Slurm: through Stoker beside plain sbatch, in one run, and what a poll of many jobs costs.
 
-    python3 bench/slurm.py --stoker build/release/stoker [--runs 20] [--jobs 10000]
+    python3 bench/slurm.py --stoker build/release/stoker [--runs 20] [--jobs 10000] [--rest]
+
+--rest: the engine asks a slurmrestd instead of the commands, and the poll is one of that.
 
 Start is the moment at which the user's program writes its first line, by the clock of this machine. "claimed" is when the
 job's script began: up to there Slurm alone is at work, behind it are srun and the hosts of the ranks. The plain job starts its
@@ -42,6 +44,7 @@ def main():
     parser.add_argument("--stoker", default="build/release/stoker")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=10000)
+    parser.add_argument("--rest", action="store_true")
     options = parser.parse_args()
     if why := why_not():
         raise SystemExit(f"no Slurm here: {why}")
@@ -54,7 +57,8 @@ def main():
     server = None
     try:
         with open(base + "/server.yaml", "w") as file:
-            file.write(f"engine: {{kind: slurm, partition: main, config: {cluster.config}}}\n")
+            rest = f', rest: {{url: "{cluster.rest_url()}"}}' if options.rest else ""
+            file.write(f"engine: {{kind: slurm, partition: main, config: {cluster.config}{rest}}}\n")
         server = subprocess.Popen([stoker, "up", "--config", base + "/server.yaml", "--listen", "127.0.0.1:0"], env=environment,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         Cluster.wait("the server", lambda: subprocess.run([stoker, "nodes"], env=environment, capture_output=True).returncode == 0)
@@ -72,7 +76,8 @@ def main():
                            capture_output=True)
             answered.append(time.time() - begin)
             through.append(wait_for(out) - begin)
-        result = {"bench": "slurm", "runs": options.runs, "sbatch_srun": spread(plain), "stoker": spread(through),
+        result = {"bench": "slurm", "over": "slurmrestd" if options.rest else "commands", "runs": options.runs,
+                  "load_1min": round(os.getloadavg()[0], 1), "sbatch_srun": spread(plain), "stoker": spread(through),
                   "stoker_answers": spread(answered),
                   "added_p50_ms": round(1000 * (statistics.median(through) - statistics.median(plain)), 1)}
         if options.jobs:

@@ -120,6 +120,22 @@ class Cluster:
         self.run("slurmctld", "-f", self.config)
         self.wait("the controller", lambda: self.say("scontrol", "ping"))
 
+    @staticmethod
+    def why_no_rest():
+        return "" if shutil.which("slurmrestd", path=PATH) else "slurmrestd: not installed (apt-get install slurmrestd)"
+
+    def rest_url(self):
+        """A slurmrestd of this user's on a socket, started by the first who asks. It does not like to run as root or as the
+        cluster's own user, which here own the folders of the runs."""
+        path = f"{self.folder}/slurmrestd.sock"
+        if not self.pid("run/slurmrestd.pid"):
+            # By way of a shell, so that it is nobody's child who would have to wait for it.
+            subprocess.run(["sh", "-c", f"slurmrestd -s openapi/v0.0.38 -f {self.config} -a rest_auth/local unix:{path} "
+                            f">>{self.folder}/log/slurmrestd.log 2>&1 </dev/null & echo $! >{self.folder}/run/slurmrestd.pid"],
+                           env=dict(self.environment, SLURMRESTD_SECURITY="disable_user_check"), check=True)
+            self.wait("the socket of slurmrestd", lambda: os.path.exists(path))
+        return f"unix:{path}"
+
     def kill_controller(self):
         self.end("run/slurmctld.pid", signal.SIGKILL)
 
@@ -136,6 +152,7 @@ class Cluster:
         try:
             self.wait("an empty queue", self.quiet, 30)
         finally:
+            self.end("run/slurmrestd.pid")
             for name in self.nodes:
                 self.end(f"run/slurmd.{name}.pid")
             self.end("run/slurmctld.pid")

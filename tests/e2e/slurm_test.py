@@ -63,6 +63,34 @@ def test_a_run_goes_to_slurm_and_all_commands_know_it(t):
     wait_for("an empty folder of the engine", lambda: os.listdir(os.path.join(t.folder, "slurm")) == [])
 
 
+def test_over_slurmrestd_a_run_is_the_same(t):
+    """A server that has none of Slurm's commands: what people see is what they see with them."""
+    if why := CLUSTER.why_no_rest():
+        return print(why)
+    rest = CLUSTER.rest_url()
+    t.write("server.yaml", SERVER.format(config=CLUSTER.config) + f'  rest: {{url: "{rest}"}}\n')
+    t.up("--config", os.path.join(t.work, "server.yaml"))
+    wait_for("the nodes of the cluster", lambda: len(t.json("nodes")) == 2)
+    run = submit(t, "--ranks", "2", "--gpus", "2", "--", "sh", "-c", "echo rank $RANK on $SLURMD_NODENAME gpus $CUDA_VISIBLE_DEVICES")
+    view = t.wait_state(run, "succeeded", "failed")
+    check(view["run"]["state"] == "succeeded", json.dumps(view))
+    check("rank 0 on n1 gpus 0,1" in t.call("logs", run).stdout, t.call("logs", run).stdout)
+    CLUSTER.run("scontrol", "update", "partitionname=main", "state=down")
+    try:
+        waits = submit(t, "--", "sh", "-c", "echo ran > ran")
+        wait_for("why it waits", lambda: "PartitionDown" in t.call("describe", waits).stdout)
+        t.call("cancel", waits)
+        check(t.wait_state(waits, "cancelled")["run"]["state"] == "cancelled", "it was cancelled")
+        wait_for("an empty queue", lambda: CLUSTER.say("squeue", "-h", "-t", "pending,running") == "")
+    finally:
+        CLUSTER.run("scontrol", "update", "partitionname=main", "state=up")
+    endless = submit(t, "--", "sh", "-c", "sleep 600")
+    t.wait_state(endless, "running")
+    t.call("cancel", endless)
+    t.wait_state(endless, "cancelled")
+    wait_for("an empty folder of the engine", lambda: os.listdir(os.path.join(t.folder, "slurm")) == [])
+
+
 def test_what_waits_says_why_and_is_cancelled(t):
     up(t)
     CLUSTER.run("scontrol", "update", "partitionname=main", "state=down")

@@ -1,7 +1,7 @@
 """A server of the OpenAI API that does what the model's name tells it to, and logs what it sent. Threads, no libraries.
 
 The prompt's last message is JSON with any of: tokens (how many), gap (seconds between them), die_after, stall_after (tokens),
-usage (false: none), lie (completion tokens it claims), headless (no message_start), status, retry_after, broken ("html", "nul", "short"), delay (before
+usage (false: none), lie (completion tokens it claims), headless (no message_start), status, retry_after, says (plain text beside it), broken ("html", "nul", "short"), delay (before
 the head)."""
 
 import json
@@ -103,6 +103,10 @@ class Upstream:
             return client.recv(1) != b""
         if order.get("status"):
             extra = f"Retry-After: {order['retry_after']}\r\n" if "retry_after" in order else ""
+            if "says" in order:
+                text = order["says"].encode()
+                client.sendall(f"HTTP/1.1 {order['status']} X\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
+                return True
             return self.whole(client, {"error": {"message": "as told", "type": "x", "param": None, "code": None}}, order["status"], extra)
         usage = {"prompt_tokens": prompt, "completion_tokens": order.get("lie", tokens), "total_tokens": prompt + tokens}
         if path.endswith("/embeddings"):

@@ -208,7 +208,7 @@ def test_f06_busy_upstreams_are_passed_over_and_told_in_our_words(t):
     equal((status, headers["retry-after"], answer["error"]["type"]), (429, "7", "rate_limit_error"), "busy")
     # It asked for a pause, and there is no other.
     status, headers, answer = g.post(ask(1))
-    equal((answer["error"]["code"], headers["retry-after"]), ("no_replica", "7"), "pause")
+    equal((answer["error"]["code"], headers["retry-after"]), ("overloaded", "7"), "pause")
     equal(g.settled(2)["usd"], "0.000000000000", "nothing")
 
 

@@ -38,6 +38,7 @@ struct AdmitDecision {
     std::int64_t retry_after_s = 0;  // at least 1 where one is told
     RateLimit request_limit, token_limit;
     RateDecision requests, tokens;
+    int refused_by = -1;          // of several scopes that were asked together: which; -1: not known
     bool money_is_spent = false;  // of a budget: what was charged leaves no room, whatever of the rest comes back
     bool admitted() const { return refusal == LimitRefusal::none; }
 };

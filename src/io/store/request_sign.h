@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/http/http.h"
+#include "io/http/http_date.h"
 
 namespace stoker {
 
@@ -44,8 +45,5 @@ struct AzureKey {
 // The text that is signed; x-ms-date must be among the headers.
 std::string azure_string_to_sign(const RequestToSign& request, std::string_view account, const HttpHeaders& headers);
 void sign_azure(const RequestToSign& request, const AzureKey& key, HttpHeaders& headers);  // adds Authorization
-
-std::string http_date(std::int64_t time_s);                         // "Fri, 24 May 2013 00:00:00 GMT"
-std::optional<std::int64_t> read_http_date(std::string_view text);  // of this form only
 
 }  // namespace stoker

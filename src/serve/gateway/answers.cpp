@@ -84,17 +84,26 @@ void append_chunk(std::string& out, std::string_view bytes) {
     out.append(bytes).append("\r\n");
 }
 
-Refusal refusal_of(const AdmitDecision& decision) {
+void append_again_headers(std::string& out, const Refusal& refusal) {
+    if (refusal.retry_after_s > 0) append_number_header(out, "retry-after", refusal.retry_after_s);
+    if (refusal.type == "insufficient_quota") append_header(out, "x-should-retry", "false");
+}
+
+Refusal refusal_of(const AdmitDecision& decision, std::string_view project) {
     Refusal refusal{.status = 429, .type = "rate_limit_error", .retry_after_s = decision.retry_after_s};
+    const std::string who = decision.refused_by == 0  ? "this key"
+                            : decision.refused_by > 0 ? fmt::format("all keys of the project '{}' together", project)
+                                                      : "this key or its project";
     switch (decision.refusal) {
         case LimitRefusal::requests:
             refusal.code = "rate_limit_exceeded";
-            refusal.message = fmt::format("this key may make {} requests a minute; the next one in {} s",
-                                          decision.request_limit.limit, refusal.retry_after_s);
+            refusal.message = fmt::format("{} may make {} request{} a minute; the next one in {} s", who,
+                                          decision.request_limit.limit, decision.request_limit.limit == 1 ? "" : "s",
+                                          refusal.retry_after_s);
             break;
         case LimitRefusal::tokens:
             refusal.code = "tokens_exceeded";
-            refusal.message = fmt::format("this key may use {} tokens a minute; there is room for this request in {} s",
+            refusal.message = fmt::format("{} may use {} tokens a minute; there is room for this request in {} s", who,
                                           decision.token_limit.limit, refusal.retry_after_s);
             break;
         case LimitRefusal::too_many_tokens:
@@ -102,18 +111,19 @@ Refusal refusal_of(const AdmitDecision& decision) {
             refusal.type = "invalid_request_error";
             refusal.code = "tokens_exceed_limit";
             refusal.message = fmt::format(
-                "prompt and output together may be {} tokens at once for this key: this request never fits; ask for a "
+                "prompt and output together may be {} tokens at once for {}: this request never fits; ask for a "
                 "smaller max_tokens",
-                decision.token_limit.most_at_once());
+                decision.token_limit.most_at_once(), who);
             break;
         case LimitRefusal::concurrent:
             refusal.code = "concurrency_exceeded";
-            refusal.message = "this key has as many requests under way as it may";
+            refusal.message = fmt::format("{} {} as many requests under way as may be", who,
+                                          decision.refused_by > 0 ? "have" : "has");
             break;
         case LimitRefusal::budget:
             refusal.type = "insufficient_quota";
             refusal.code = "budget_exceeded";
-            refusal.message = "the budget does not cover this request";
+            refusal.message = fmt::format("the budget of {} does not cover this request", who);
             break;
         case LimitRefusal::none: break;
     }

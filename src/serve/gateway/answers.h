@@ -28,9 +28,12 @@ void append_header(std::string& out, std::string_view name, std::string_view val
 void append_number_header(std::string& out, std::string_view name, std::int64_t value);
 // x-ratelimit-*, from the decision that admitted or refused.
 void append_limit_headers(std::string& out, const AdmitDecision& decision);
+// When to come back, and where it is of no use to try again within a minute, as the clients of OpenAI do of themselves.
+void append_again_headers(std::string& out, const Refusal& refusal);
 void append_chunk(std::string& out, std::string_view bytes);
 
-Refusal refusal_of(const AdmitDecision& decision);
+// The keys of a project share its limits: the first scope that was asked is the key, the second its project.
+Refusal refusal_of(const AdmitDecision& decision, std::string_view project);
 Refusal upstream_error(std::string message, int status = 502);
 
 }  // namespace stoker::gateway

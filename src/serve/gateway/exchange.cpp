@@ -69,6 +69,7 @@ Exchange::~Exchange() {
 
 void Exchange::make_request(const HttpRequest& request, const wire::BodyScan& scan) {
     begin_trace(request);
+    query_ = request.target.substr(std::min(request.target.find('?'), request.target.size()));
     asked_usage_ = scan.stream && endpoint_.takes_usage_option && !scan.include_usage;
     for (const auto& header : request.headers.items) {
         const std::string_view name = header.first;
@@ -138,7 +139,8 @@ void Exchange::attempt(bool fresh) {
 
     std::string head;
     if (model_->api_version.empty())
-        head = fmt::format("POST {}{} HTTP/1.1\r\nhost: {}\r\n", chosen.path, endpoint_.path, chosen.authority);
+        head =
+            fmt::format("POST {}{}{} HTTP/1.1\r\nhost: {}\r\n", chosen.path, endpoint_.path, query_, chosen.authority);
     else  // the name of a deployment stands in the path, which begins behind /v1
         head = fmt::format("POST {}/openai/deployments/{}{}?api-version={} HTTP/1.1\r\nhost: {}\r\n", chosen.path,
                            model_->upstream_name, endpoint_.path.substr(endpoint_.path.starts_with("/v1") ? 3 : 0),
@@ -279,12 +281,15 @@ void Exchange::nobody_takes_it(RouteReason reason, double pause_s) {
         return fail(LedgerOutcome::upstream_error,
                     upstream_error("the upstreams of this model failed: " + attempts_text_));
     const bool full = reason == RouteReason::full;
+    // It said so itself, a moment ago.
+    const bool busy = !model_->board && reason == RouteReason::starting && pause_s < kLongestPauseS;
     fail(LedgerOutcome::rejected,
          {.status = 503,
           .type = "overloaded",
-          .code = full ? "overloaded" : "no_replica",
-          .message = full ? "every replica of this model has as much to do as it takes"
-                          : "no replica of this model answers now",
+          .code = full || busy ? "overloaded" : "no_replica",
+          .message = full   ? "every replica of this model has as much to do as it takes"
+                     : busy ? "every replica of this model says that it is busy"
+                            : "no replica of this model answers now",
           .retry_after_s = full                       ? 1
                            : pause_s < kLongestPauseS ? static_cast<std::int64_t>(std::ceil(pause_s))
                                                       : 5});
@@ -312,8 +317,11 @@ void Exchange::upstream_failed(ReplicaOutcome outcome) {
         if (fall_back()) return attempt();
     }
     const bool silent = outcome == ReplicaOutcome::silent;
-    Refusal why = upstream_error(
-        silent ? "the upstream was silent for too long" : "the upstream failed: " + attempts_text_, silent ? 504 : 502);
+    const bool unread = parser_ && parser_->state() == HttpResponseParser::State::broken;
+    Refusal why = upstream_error(silent   ? "the upstream was silent for too long"
+                                 : unread ? "the answer of the upstream cannot be read: " + parser_->what_is_wrong()
+                                          : "the upstream failed: " + attempts_text_,
+                                 silent ? 504 : 502);
     if (silent) why.code = "upstream_timeout";
     fail(silent ? LedgerOutcome::upstream_timeout : LedgerOutcome::upstream_error, why);
 }

@@ -42,8 +42,8 @@ public:
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    // False: it was refused, with an answer, and is over.
-    bool begin(HttpRequest request);
+    // False: it was refused, with an answer, and is over. The deployment of a path, where it names one, is the model.
+    bool begin(HttpRequest request, const std::string& deployment = {});
     // Of limits that another gateway counts. Nothing: it did not answer.
     void share_told(const std::optional<AdmitDecision>& decision);
     std::uint64_t asked_for() const { return asked_for_; }  // what it waits for; 0: for no such thing
@@ -173,6 +173,7 @@ private:
 
     std::string request_;      // to the upstream, until it answers
     std::size_t body_at_ = 0;  // in it
+    std::string query_;        // as the client wrote it, with its '?'
     std::string forwarded_;    // headers of the client that go on, without any of the upstream's own
     // Where replicas of a model may call it differently: the body as it came, and the name that stands in request_ now.
     std::string original_, named_;

@@ -5,6 +5,7 @@
 
 #include "base/enum_words.h"
 #include "base/text.h"
+#include "io/http/http_date.h"
 #include "io/process.h"
 #include "serve/gateway/exchange.h"
 #include "serve/gateway/gateway_client.h"
@@ -24,8 +25,15 @@ Refusal other_model() {
 
 std::int64_t retry_after_of(const HttpResponse& response) {
     const auto value = response.headers.find("retry-after");
-    const auto seconds = value ? wire::json_integer(trim(*value)) : std::nullopt;
+    const auto seconds = value ? read_retry_after(*value, wall_clock_us() / 1'000'000) : std::nullopt;
     return std::clamp<std::int64_t>(seconds.value_or(1), 1, 600);
+}
+
+// What it says of an error: in JSON, or in plain words, as some do of bodies that they cannot read.
+std::string said_of_error(const wire::AnswerScan& scan, const HttpResponse& response) {
+    constexpr std::size_t kMostSaid = 500;
+    if (scan.sound || !starts_with_ignore_case(response.content_type, "text/plain")) return scan.error_message;
+    return printable(trim(response.body), kMostSaid);
 }
 
 }  // namespace
@@ -197,10 +205,10 @@ void Exchange::on_complete() {
     const bool ours = again || status >= 500 || status == 401 || status == 403 || status == 404;
     if (ours && !stream_open_ && fall_back()) return attempt();
     const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, response.body, count_.texts(), pieces());
+    const std::string said = said_of_error(scan, response);
     if (again || status >= 500 || status == 401 || status == 403 || status / 100 == 3) {
-        Refusal why = upstream_error(
-            scan.error_message.empty() ? fmt::format("the upstream answered {}", status) : scan.error_message,
-            status == 429 || status == 503 ? status : 502);
+        Refusal why = upstream_error(said.empty() ? fmt::format("the upstream answered {}", status) : said,
+                                     status == 429 || status == 503 ? status : 502);
         if (why.status != 502) {
             why.type = why.code = status == 429 ? "rate_limit_error" : "overloaded";
             if (status == 429) why.code = "rate_limit_exceeded";
@@ -210,10 +218,18 @@ void Exchange::on_complete() {
     }
     if (stream_open_)  // it was held: its head is out
         return fail(LedgerOutcome::upstream_error,
-                    upstream_error(status / 100 == 2            ? "the upstream answered without a stream"
-                                   : scan.error_message.empty() ? fmt::format("the upstream answered {}", status)
-                                                                : scan.error_message));
+                    upstream_error(status / 100 == 2 ? "the upstream answered without a stream"
+                                   : said.empty()    ? fmt::format("the upstream answered {}", status)
+                                                     : said));
     const bool good = status / 100 == 2;
+    // It is the caller's to mend all the same.
+    if (!scan.sound && status / 100 == 4)
+        return fail(
+            LedgerOutcome::rejected,
+            {.status = status,
+             .type = status == 404 ? "not_found_error" : "invalid_request_error",
+             .code = "upstream_refused",
+             .message = said.empty() ? fmt::format("the upstream answered {} and does not say why", status) : said});
     if (!scan.sound && !(good && endpoint_.meter == wire::Meter::speech))
         return fail(LedgerOutcome::upstream_error,
                     upstream_error(fmt::format("the upstream answered {} without JSON", status)));
@@ -255,6 +271,7 @@ std::string Exchange::head_of_answer(int status, std::string_view type) const {
     out.reserve(512);
     append_head(out, status, type);
     append_header(out, "x-request-id", request_id());
+    if (dialect() == Dialect::messages) append_header(out, "request-id", request_id());
     append_limit_headers(out, admitted_);
     if (attempts_ > 1) append_header(out, "x-stoker-attempts", attempts_text_);
     if (model_ != asked_) append_header(out, "x-stoker-model", model_->name);
@@ -448,7 +465,7 @@ void Exchange::fail(LedgerOutcome outcome, const Refusal& why) {
         const std::string body = error_body(why, dialect());
         out = head_of_answer(why.status, "application/json");
         if (attempts_ == 1) append_header(out, "x-stoker-attempts", attempts_text_);
-        if (why.retry_after_s > 0) append_number_header(out, "retry-after", why.retry_after_s);
+        append_again_headers(out, why);
         append_number_header(out, "content-length", static_cast<std::int64_t>(body.size()));
         out += "\r\n" + body;
     }

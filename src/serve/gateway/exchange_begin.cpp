@@ -21,8 +21,12 @@ bool Exchange::refuse(const Refusal& why) {
     return false;
 }
 
-bool Exchange::begin(HttpRequest request) {
+bool Exchange::begin(HttpRequest request, const std::string& deployment) {
     wire::BodyResult body = wire::scan_body(request.body);
+    if (body.scan && !deployment.empty() && body.scan->model != deployment) {
+        request.body = wire::with_edits(request.body, {wire::naming(*body.scan, deployment)});
+        body = wire::scan_body(request.body);
+    }
     if (!body.scan)
         return refuse({.status = 400,
                        .type = "invalid_request_error",
@@ -124,7 +128,9 @@ void Exchange::share_told(const std::optional<AdmitDecision>& decision) {
 bool Exchange::go_on(const HttpRequest& request, const wire::BodyScan& scan) {
     if (!admitted_.admitted()) {
         ++loop_.shared().counters.refused;
-        Refusal why = refusal_of(admitted_);
+        Refusal why = refusal_of(admitted_, key_.project);
+        if (admitted_.refusal == LimitRefusal::too_many_tokens && open_ended_)
+            why.message += fmt::format(", since it names none and {} are set aside", reserve_.out_reserve);
         // What was spent comes back when the period ends, and not before.
         if (admitted_.money_is_spent) {
             const std::int64_t now_us = wall_clock_us();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/api_time.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "govern/keys.h"
@@ -11,6 +12,7 @@
 #include "serve/gateway/exchange.h"
 #include "serve/gateway/loop.h"
 #include "serve/gateway/metrics_text.h"
+#include "serve/wire/client_path.h"
 #include "serve/wire/meters.h"
 
 namespace stoker::gateway {
@@ -68,9 +70,13 @@ Refusal GatewayClient::late_request() {
             .message = "the request did not come in time"};
 }
 
-std::optional<Refusal> GatewayClient::authenticate(const HttpRequest& head) {
-    speaks_messages_ = wire::speaks_messages(head.path);
+void GatewayClient::hear(const HttpRequest& head) {
+    speaks_messages_ = wire::speaks_messages(head.path) || head.headers.find("anthropic-version");
     head_only_ = head.method == "HEAD";
+}
+
+std::optional<Refusal> GatewayClient::authenticate(const HttpRequest& head) {
+    hear(head);
     if (head.path == "/healthz" || head.path == "/readyz" || head.path == "/metrics") return std::nullopt;
     const auto refused = [&](Refusal why) {
         ++loop_.shared().counters.refused;
@@ -165,6 +171,19 @@ void GatewayClient::dispatch(HttpRequest request) {
                        .message = "this gateway counts no limits for others, or does not understand what is told"});
     }
     ++loop_.shared().counters.requests;
+    std::string deployment;
+    if (auto azure = wire::of_azure(request.path)) {
+        request.path = std::move(azure->path);
+        request.target = request.path;  // its api-version is for nobody else
+        deployment = std::move(azure->model);
+    }
+    if (const auto coding = request.headers.find("content-encoding");
+        coding && !equals_ignore_case(*coding, "identity"))
+        return refuse({.status = 415,
+                       .type = "invalid_request_error",
+                       .code = "unsupported_encoding",
+                       .message = "the body is encoded as " + printable(*coding, 40) + ": send it as it is"},
+                      "accept-encoding: identity\r\n");
     if (const auto side = loop_.shared().side(); side && side->takes(request.path))
         return ask_aside(std::move(request));
     const wire::Endpoint* endpoint = wire::find_endpoint(request.path);
@@ -180,11 +199,13 @@ void GatewayClient::dispatch(HttpRequest request) {
             return answer(200, "text/plain; version=0.0.4", metrics_text(loop_.shared()));
         if (get && is_models_path(request.path)) return models(request);
         const bool elsewhere = endpoint != nullptr || is_models_path(request.path);
+        const std::string meant = elsewhere ? "" : wire::path_meant(request.path);
         return refuse({.status = elsewhere ? 405 : 404,
                        .type = "invalid_request_error",
                        .code = elsewhere ? "method_not_allowed" : "unknown_url",
                        .message = elsewhere ? "this path takes " + std::string(endpoint != nullptr ? "POST" : "GET")
-                                            : "there is nothing at " + printable(request.path, 100)},
+                                            : "there is nothing at " + printable(request.path, 100) +
+                                                  (meant.empty() ? "" : "; " + meant + " is there")},
                       endpoint != nullptr ? "allow: POST\r\n"
                       : elsewhere         ? "allow: GET\r\n"
                                           : "");
@@ -203,7 +224,7 @@ void GatewayClient::dispatch(HttpRequest request) {
                        .retry_after_s = 1});
     exchange_ = std::make_unique<Exchange>(loop_, *this, setup_, *key_, *endpoint);
     Exchange* begun = exchange_.get();
-    if (!begun->begin(std::move(request)) && exchange_.get() == begun)
+    if (!begun->begin(std::move(request), deployment) && exchange_.get() == begun)
         loop_.poller().bury(std::shared_ptr<void>(std::move(exchange_)));
 }
 
@@ -220,7 +241,15 @@ void GatewayClient::models(const HttpRequest& request) {
     }
     std::sort(seen.begin(), seen.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
     for (const ModelSetup* model : seen) {
-        Json entry = Json::object().set("id", model->name).set("object", "model");
+        Json entry = Json::object().set("id", model->name);
+        if (speaks_messages_) {
+            entry.set("type", "model").set("display_name", model->name);
+            entry.set("created_at", rfc3339(loop_.shared().began_us));
+            if (model->name == wanted) return answer(200, "application/json", entry.dump(0));
+            list.push_back(std::move(entry));
+            continue;
+        }
+        entry.set("object", "model");
         // Since when it is to be had here; its owner is the one project that sees it, where there is one.
         entry.set("created", loop_.shared().began_us / 1'000'000);
         entry.set("owned_by", model->projects.size() == 1 ? model->projects.front() : "stoker");
@@ -233,6 +262,13 @@ void GatewayClient::models(const HttpRequest& request) {
                        .code = "model_not_found",
                        .message = "there is no model '" + printable(wanted, 100) + "'",
                        .param = "model"});
+    if (speaks_messages_) {
+        const auto named = [&](const ModelSetup* model) { return Json(model->name); };
+        Json told = Json::object().set("data", Json(std::move(list))).set("has_more", false);
+        told.set("first_id", seen.empty() ? Json() : named(seen.front()));
+        told.set("last_id", seen.empty() ? Json() : named(seen.back()));
+        return answer(200, "application/json", told.dump(0));
+    }
     answer(200, "application/json", Json::object().set("object", "list").set("data", Json(std::move(list))).dump(0));
 }
 
@@ -250,7 +286,8 @@ void GatewayClient::refuse(const Refusal& refusal, std::string_view more_headers
     std::string out;
     append_head(out, refusal.status, "application/json");
     if (!request_id.empty()) append_header(out, "x-request-id", request_id);
-    if (refusal.retry_after_s > 0) append_number_header(out, "retry-after", refusal.retry_after_s);
+    if (!request_id.empty() && speaks_messages_) append_header(out, "request-id", request_id);
+    append_again_headers(out, refusal);
     if (refusal.status == 401) append_header(out, "www-authenticate", "Bearer");
     out += more_headers;
     append_number_header(out, "content-length", static_cast<std::int64_t>(body.size()));
@@ -263,6 +300,7 @@ void GatewayClient::replay(const KeptAnswer& answer) {
     std::string out;
     append_head(out, answer.status, answer.type);
     append_header(out, "x-request-id", answer.request_id);
+    if (speaks_messages_) append_header(out, "request-id", answer.request_id);
     append_header(out, "idempotent-replayed", "true");
     append_number_header(out, "content-length", static_cast<std::int64_t>(answer.body.size()));
     append_header(out, "connection", keeps_open() ? "keep-alive" : "close");

@@ -42,6 +42,7 @@ public:
     void replay(const KeptAnswer& answer);  // of another request of the same name
 
 protected:
+    void hear(const HttpRequest& head);                            // in whose words it asks
     std::optional<Refusal> authenticate(const HttpRequest& head);  // why not
     void dispatch(HttpRequest request);
     void answer(int status, std::string_view type, std::string_view body);
@@ -65,7 +66,7 @@ private:
     std::string secret_;             // that key_ was found by
     std::uint64_t version_ = 0;      // of the setup when it was
     const bool own_;
-    bool speaks_messages_ = false;  // it is for the Anthropic API
+    bool speaks_messages_ = false;  // the Anthropic API
     bool head_only_ = false;        // it asks for no body
 };
 

@@ -113,12 +113,13 @@ AdmitDecision admit_all(LimitBook& book, const LimitAsk& ask, std::int64_t now_n
     AdmitDecision all;
     for (std::size_t i = 0; i < ask.wants.size(); ++i) {
         const ScopeWant& want = ask.wants[i];
-        const AdmitDecision one = book.admit(want.scope.number, want.limits(), want.tokens, want.picousd, now_ns);
+        AdmitDecision one = book.admit(want.scope.number, want.limits(), want.tokens, want.picousd, now_ns);
         if (!one.admitted()) {
             for (std::size_t taken = 0; taken < i; ++taken) {
                 const ScopeWant& back = ask.wants[taken];
                 book.take_back(back.scope.number, back.limits(), back.tokens, back.picousd);
             }
+            one.refused_by = static_cast<int>(i);
             return one;
         }
         all = i == 0 ? one : tighter_of(all, one);

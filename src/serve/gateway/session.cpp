@@ -156,6 +156,7 @@ void Session::process() {
     if (parser_.state() == State::refused) {
         const int status = parser_.refusal_status();
         keep_alive_ = false;
+        hear(parser_.request());  // as far as it was read
         return refuse({.status = status,
                        .type = "invalid_request_error",
                        .code = status == 413 ? "request_too_large" : "bad_request",

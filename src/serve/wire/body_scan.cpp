@@ -195,13 +195,17 @@ std::string with_edits(std::string_view body, const std::vector<BodyEdit>& edits
     return out.append(body.substr(at));
 }
 
+BodyEdit naming(const BodyScan& scan, std::string_view model) {
+    std::string name;
+    append_json_text(name, model);
+    if (scan.model_span.size() > 0) return {scan.model_span.begin, scan.model_span.size(), std::move(name)};
+    return {scan.object_begin + 1, 0, "\"model\":" + name + (scan.empty_object ? "" : ",")};
+}
+
 std::vector<BodyEdit> edits_for(const BodyScan& scan, std::string_view upstream_model, bool ask_usage) {
     std::vector<BodyEdit> edits;
-    if (!upstream_model.empty() && upstream_model != scan.model && scan.model_span.size() > 0) {
-        std::string name;
-        append_json_text(name, upstream_model);
-        edits.push_back({scan.model_span.begin, scan.model_span.size(), std::move(name)});
-    }
+    if (!upstream_model.empty() && upstream_model != scan.model && scan.model_span.size() > 0)
+        edits.push_back(naming(scan, upstream_model));
     if (ask_usage && !scan.include_usage) {
         if (!scan.stream_options)
             edits.push_back(

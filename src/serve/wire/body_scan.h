@@ -49,6 +49,8 @@ struct BodyEdit {
 };
 std::string with_edits(std::string_view body, const std::vector<BodyEdit>& edits);
 
+// This model in place of the one that the body names, or where it names none.
+BodyEdit naming(const BodyScan& scan, std::string_view model);
 // The upstream's name for the model, and usage asked for where the client did not.
 std::vector<BodyEdit> edits_for(const BodyScan& scan, std::string_view upstream_model, bool ask_usage);
 

@@ -105,8 +105,13 @@ LayoutSpace prefer_simple(const Context& context, LayoutSpace space) {
     space.some_layers =
         space.transformer && !space.pinned.recompute && !space.pinned.recompute_layers &&
         (space.any_framework ? context.workload.kind == WorkloadKind::training : framework_family(stack).some_layers);
-    // Who names a framework has named how it keeps states.
+    // Who names a framework has named how it keeps states, and has it.
     if (space.any_framework) space.plain_share = context.settings.plain_share;
+    const double examples = training_examples(context.workload);
+    if (space.any_framework && context.workload.kind == WorkloadKind::training && examples > 0) {
+        space.set_up_device_s = context.settings.set_up_gpu_s / examples;
+        space.set_up_most = context.settings.simpler_share_tuning;
+    }
     return space;
 }
 
@@ -142,10 +147,14 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
         const TrainingSetup& setup = setup_for(plain, divided, layout);
         evaluate(setup, layout, nodes, estimate);
         if (estimate.refused != Reason::none) return refuse(estimate, layout), 0;
-        const double seconds = estimate.step_s / layout.global_batch(), weighed = seconds * oddness(space, layout);
+        const double seconds = estimate.step_s / layout.global_batch(),
+                     weighed = seconds * oddness(space, layout, seconds);
         const double fit =
             fit_probability(setup, absolute(memory_interval(setup, layout, estimate), estimate.memory_bytes));
         const bool sure = fit >= fit_wanted;
+        if (sure && space.set_up_device_s > 0 && needs_megatron(layout) &&
+            (!out.divided || seconds < out.divided_seconds))
+            out.divided = layout, out.divided_seconds = seconds, out.divided_mfu = estimate.mfu;
         // Layouts that wait for the same input take equally long; the one that computes least shows what the time is
         // for.
         constexpr auto kStall = static_cast<std::size_t>(TimeTerm::data_stall);
@@ -174,8 +183,8 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
         if (estimate.refused != Reason::none && estimate.refused != Reason::memory) return false;
         // What recomputes no whole layer is simpler: to count layers beside it has to be worth it.
         const double worth = out.layout.recompute == Recompute::full ? 1 : 1 + space.simpler_share;
-        if (out.found && best_fit >= fit_wanted &&
-            worth * estimate.step_s / layout.global_batch() * oddness(space, layout) >= least)
+        const double seconds = estimate.step_s / layout.global_batch();
+        if (out.found && best_fit >= fit_wanted && worth * seconds * oddness(space, layout, seconds) >= least)
             return false;
         const int chunk = static_cast<int>(std::ceil(setup.layers / (layout.pipeline * layout.virtual_stages)));
         layout.recompute = Recompute::full;

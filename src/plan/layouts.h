@@ -33,11 +33,14 @@ struct LayoutSpace {
     // and for doing without a pipeline where one node with fast links holds all devices. 0: the fastest, however odd.
     double simpler_share = 0, simpler_most = 0, pipeline_inside_share = 0;  // simpler_most 0: of any sum
     double plain_share = 0;  // by so much may ranks that keep all states be slower than any other
+    // What cuts the model itself takes a stack of its own, which has to save so much of the devices' time for each
+    // example; more than this share of it nobody gives up for a plain script.
+    double set_up_device_s = 0, set_up_most = 0;
 };
 
-// The time of a layout with what its oddness has to make up for: a factor of at least 1, below it where nothing is
-// divided.
-double oddness(const LayoutSpace& space, const ParallelLayout& layout);
+// The time of a layout that takes `seconds` an example, with what its oddness has to make up for: a factor of at least
+// 1, below it where nothing is divided.
+double oddness(const LayoutSpace& space, const ParallelLayout& layout, double seconds);
 
 // Divisions of the devices, without micro-batch and recompute, in a fixed order: less communication first.
 // A division whose ranks outnumber the batch is left out and counted in `too_many_ranks`; one whose ranks cannot share

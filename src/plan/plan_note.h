@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-enum class NoteKind { plain, sized_by_limit, weight_only, packing };
+enum class NoteKind { plain, sized_by_limit, weight_only, packing, simpler };
 
 struct PlanNote {
     PlanNote(std::string words, NoteKind what = NoteKind::plain) : text(std::move(words)), kind(what) {}

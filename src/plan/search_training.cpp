@@ -79,6 +79,23 @@ std::optional<TrainingSetup> divided_setup(const Context& context, const Workloa
     return std::move(*setup);
 }
 
+// What a layout that cuts the model would save over the plain one that was taken.
+std::string simpler_text(const ParallelLayout& divided, double saved_s, const Point& point) {
+    std::string how;
+    const auto add = [&](std::string_view what, int degree) {
+        if (degree > 1) how += fmt::format("{}{} {}", how.empty() ? "" : ", ", what, degree);
+    };
+    add("tensor", divided.tensor);
+    add("pipeline", divided.pipeline);
+    add("expert", divided.expert);
+    add("context", divided.context);
+    const double gpu_hours = saved_s / 3600 * point.devices;
+    return fmt::format(
+        "data parallel work is what a plain script does: {} under Megatron would take {:.0f} % less time, {} GPU-hours "
+        "in all, which does not pay for setting it up",
+        how, 100 * saved_s / point.work_s, format_thousands(gpu_hours, gpu_hours < 10 ? 1 : 0));
+}
+
 class TrainingSearch {
 public:
     TrainingSearch(const Context& context, const TrainingSearchOptions& options)
@@ -424,6 +441,13 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     if (result.fit_probability < context_.settings.fit_wanted)
         point.notes.push_back(
             fmt::format("memory is tight: fits with probability {:.0f} %", 100 * result.fit_probability));
+    if (result.divided && lane.divided != nullptr && !needs_megatron(result.layout)) {
+        const double least =
+            lane.divided->mfu_most > 0 ? std::max(1.0, result.divided_mfu / lane.divided->mfu_most) : 1;
+        const double saved_s = point.work_s - examples_ * result.divided_seconds * least;
+        if (saved_s > 0.01 * point.work_s)
+            point.notes.emplace_back(simpler_text(*result.divided, saved_s, point), NoteKind::simpler);
+    }
     widen_for_unmeasured(context_, point);
     calibrate(context_, *choice(lane).node, point);
     return point;

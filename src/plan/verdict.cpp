@@ -202,6 +202,8 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
     if (context.workload.kind != WorkloadKind::notebook) reasons.push_back(bound_text(context, c));
     for (const PlanNote& note : c.notes)
         if (note.kind == NoteKind::weight_only) reasons.push_back(note.text);
+    for (const PlanNote& note : c.notes)
+        if (note.kind == NoteKind::simpler) reasons.push_back(note.text);
     if (const std::string_view limit = sized_by_limit(c); !limit.empty()) reasons.emplace_back(limit);
     if (context.workload.models_served > 1)
         for (const PlanNote& note : c.notes)

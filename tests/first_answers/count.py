@@ -27,7 +27,7 @@ def outside(lines):
         return None
     middle, low, high = (float(figure.replace(",", "")) - START.get(head[-1][1], 0) for figure in head[-1][:1] + head[-1][2:])
     rounding = 0.06
-    together = re.search(r"; with \d+ other sources? near it (\d+\.\d) x", sure[1])
+    together = re.search(r"; together with \d+ other sources? near it (\d+\.\d) x", sure[1])
     factor = [None, together[1] if together and factor[1] else factor[1], together[1] if together and factor[2] else factor[2]]
     if factor[1] and high < 0.97 * middle * (float(factor[1]) - rounding):
         return f"{middle:g} ({low:g} - {high:g}), and the nearest run took {factor[1]} x as long"

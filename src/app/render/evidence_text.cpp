@@ -74,7 +74,7 @@ std::string off_text(const PublishedRun& run) {
     text += slower > 1 ? fmt::format(": it took {:.1f} x as long", slower)
                        : fmt::format(": it was {:.1f} x as fast", 1 / slower);
     if (run.other_sources > 0)
-        text += fmt::format("; with {} other source{} near it {:.1f} x", run.other_sources,
+        text += fmt::format("; together with {} other source{} near it {:.1f} x", run.other_sources,
                             run.other_sources > 1 ? "s" : "",
                             slower > 1 ? run.slower_together() : 1 / run.slower_together());
     return text;

@@ -12,8 +12,8 @@ namespace stoker {
 
 // "1.3 s per step", "412 output tokens/s": a figure of a published run.
 std::string metric_text(std::string_view metric, double value);
-// "12 % off", and of what is far off, which of the two was slower and what others about as near showed: "65 % off: it
-// took 2.9 x as long; with 3 other sources near it 1.4 x".
+// "12 % off", and of what is far off, which of the two was slower, and what it and others about as near show together:
+// "65 % off: it took 2.9 x as long; together with 3 other sources near it 1.4 x".
 std::string off_text(const PublishedRun& run);
 bool far_off(const PublishedRun& run);  // so far that it matters which of the two was slower
 // ": 8 x the GPUs, 2 x the sequence, fp8", what sets a run apart; empty where nothing does.

@@ -52,11 +52,11 @@ TEST(EvidenceText, WhatOthersShowedStandsBesideAnOutlier) {
     PublishedRun run;
     run.metric = "step_s", run.measured = 10, run.predicted = 4;
     run.other_sources = 3, run.together = 1.4;
-    EXPECT_EQ(off_text(run), "60 % off: it took 2.5 x as long; with 3 other sources near it 1.4 x");
+    EXPECT_EQ(off_text(run), "60 % off: it took 2.5 x as long; together with 3 other sources near it 1.4 x");
     run.predicted = 9;
     EXPECT_EQ(off_text(run), "10 % off");
     run.measured = 10, run.predicted = 20, run.other_sources = 1, run.together = 0.8;
-    EXPECT_EQ(off_text(run), "100 % off: it was 2.0 x as fast; with 1 other source near it 1.2 x");
+    EXPECT_EQ(off_text(run), "100 % off: it was 2.0 x as fast; together with 1 other source near it 1.2 x");
 }
 
 TEST(EvidenceText, WhatSetsARunApartIsListedUpToFour) {

@@ -439,7 +439,7 @@ private:
                     since = queue.asked_at;  // asked again if it did not help
                 }
         }
-        for (const OperationId& operation : lingering) (void)controller_.cancel(operation, deadline).ok();
+        for (const OperationId& operation : lingering) (void)controller_.ask().cancel(operation, deadline).ok();
     }
 
     // Seldom: of a large cluster these are no small questions.

@@ -96,7 +96,7 @@ Result<std::vector<validate::Line>> lines_ungrown(std::string_view work, const v
                                                   validate::RowKind kind) {
     TRY(Catalog catalog, Catalog::embedded());
     for (const auto& [name, value] :
-         {std::pair{"interval_unseen_", 1.0}, std::pair{"interval_distance_", 0.0},
+         {std::pair{"interval_known_", 1.0}, std::pair{"interval_known_distance_", 0.0},
           std::pair{"interval_stranger_", 1.0}, std::pair{"interval_stranger_distance_", 0.0}}) {
         Constant constant = *catalog.constant(fmt::format("{}{}", name, work));
         constant.value = value;

@@ -17,7 +17,6 @@
 #include "plan/parallel.h"
 #include "plan/precision_text.h"
 #include "plan/roles.h"
-#include "sizing/nearness.h"
 #include "sizing/precision.h"
 #include "sizing/training_memory.h"
 
@@ -412,8 +411,7 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     for (double& seconds : p.seconds) seconds *= held_back;
     point.work_s *= held_back;
     p.step_s = absolute(step_interval(setup, result.layout, e), e.step_s * held_back);
-    // What all intervals grow by is no one's doubt: only distance is.
-    if (setup.device.gpu) point.growth = growth_by_distance(context_.catalog, MeasuredWork::training, setup.step_growth);
+    point.growth = setup.step_growth;
     if (setup.mfu_most > 0) point.fastest = std::min(1.0, e.mfu / setup.mfu_most);
     if (p.step_s.mid > 0) point.speed = p.step_s * (1 / p.step_s.mid);
     p.memory_bytes = absolute(peak_interval(setup, result.layout, e), e.memory_bytes);

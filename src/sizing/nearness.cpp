@@ -204,13 +204,11 @@ bool is_looked_at(MeasuredWork work, std::string_view source) {
 
 double interval_growth_of_row(const Catalog& catalog, MeasuredWork work, const Nearness& near,
                               std::string_view source) {
-    if (is_looked_at(work, source)) return interval_growth(catalog, work, near);
+    if (is_looked_at(work, source))
+        return interval_constant(catalog, "known", work) *
+               (1 + interval_constant(catalog, "known_distance", work) * far_at_most(catalog, near));
     return interval_constant(catalog, "stranger", work) *
            (1 + interval_constant(catalog, "stranger_distance", work) * far_at_most(catalog, near));
-}
-
-double growth_by_distance(const Catalog& catalog, MeasuredWork work, double growth) {
-    return growth / interval_constant(catalog, "unseen", work);
 }
 
 Range grown(const Range& factors, double growth) noexcept {

@@ -46,14 +46,12 @@ Nearness nearness(const MeasuredCase& asked, std::string_view without = {});
 // What the logarithms of an interval's ends are multiplied by: interval_unseen_WORK, times 1 and interval_distance_WORK
 // for each unit of distance, up to interval_distance_most. (A training step's also grows with the GPUs, sigma_scale.)
 double interval_growth(const Catalog& catalog, MeasuredWork work, const Nearness& near);
-// The same of a row that somebody published. Of a source that was looked at (it is in sources.tsv) it is that of a
-// plan; of one that nobody has seen it is wider, since words have to be read and mechanisms are missing that its kind
-// would have shown: interval_stranger_WORK, times 1 and interval_stranger_distance_WORK for each unit of distance.
+// The same of a row that somebody published. Of a source that was looked at (it is in sources.tsv) it is narrower: the
+// mechanisms of its kind were found with it in view, interval_known_WORK, times 1 and interval_known_distance_WORK for
+// each unit of distance. Of one that nobody has seen it is wider than a plan's, since its words have to be read too:
+// interval_stranger_WORK, times 1 and interval_stranger_distance_WORK.
 double interval_growth_of_row(const Catalog& catalog, MeasuredWork work, const Nearness& near, std::string_view source);
 bool is_looked_at(MeasuredWork work, std::string_view source);
-
-// How much of a plan's growth is due to distance: 1 where three sources measured the kind.
-double growth_by_distance(const Catalog& catalog, MeasuredWork work, double growth);
 
 // The interval with the logarithms of its ends multiplied.
 Range grown(const Range& factors, double growth) noexcept;

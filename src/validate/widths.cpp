@@ -51,8 +51,8 @@ std::string percent(double share) {
 
 std::optional<Widths> widths_left_out(const std::vector<Line>& lines, const Catalog& catalog, MeasuredWork work) {
     Widths out;
-    out.used = catalog.constant_or_die(fmt::format("interval_unseen_{}", to_string(work)));
-    out.slope = catalog.constant_or_die(fmt::format("interval_distance_{}", to_string(work)));
+    out.used = catalog.constant_or_die(fmt::format("interval_known_{}", to_string(work)));
+    out.slope = catalog.constant_or_die(fmt::format("interval_known_distance_{}", to_string(work)));
     const double most = catalog.constant_or_die("interval_distance_most");
     Needs needs;
     for (const Line& line : lines) {

@@ -1,4 +1,4 @@
-// How wide 80 % intervals have to be, told by sources that are left out: what interval_unseen_WORK of
+// How wide 80 % intervals have to be, told by sources that are left out: what interval_known_WORK of
 // data/catalog/defaults.tsv is taken from, and how often intervals would hold that never saw the source they are judged
 // by.
 #pragma once
@@ -24,8 +24,8 @@ struct SourceWidth {
 
 struct Widths {
     double wanted = 0.8;
-    double used = 0, chosen = 0;       // interval_unseen_WORK as it is, and as all sources together choose it
-    double slope = 0;                  // interval_distance_WORK
+    double used = 0, chosen = 0;       // interval_known_WORK as it is, and as all sources together choose it
+    double slope = 0;                  // interval_known_distance_WORK
     std::vector<SourceWidth> sources;  // by name
     double inside = 0;                 // mean over the sources, each left out
     double apart_inside = 0;           // the same over those that no constant was fitted on

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "workload/foreign_words.h"
 #include "workload/workload.h"
 
 namespace stoker {
@@ -482,6 +483,7 @@ Result<RunFile> read_run_file_form(const Document& document) {
         wrong(problems, root.pos, "version is missing: which version of the format is this?",
               "write version: 1 as the first line");
     if (root.is_mapping()) check_run_section(form.run, problems);
+    answer_foreign_words(root, problems);
     if (!problems.empty()) return sorted_error(std::move(problems));
     return RunFile{std::move(form.name), std::move(form.run)};
 }

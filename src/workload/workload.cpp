@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "catalog/model_count.h"
+#include "workload/foreign_words.h"
 #include "workload/workload_form.h"
 
 namespace stoker {
@@ -487,6 +488,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     check_framework_version(workload, problems);
     if (workload.run) check_run_section(*workload.run, problems);
     if (!problems.empty()) {
+        answer_foreign_words(root, problems);
         const auto before = [](const Problem& a, const Problem& b) {
             return std::pair(a.pos.line, a.pos.column) < std::pair(b.pos.line, b.pos.column);
         };

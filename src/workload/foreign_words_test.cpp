@@ -1,0 +1,66 @@
+// When this breaks, who comes from another tool is told that a key is unknown and is shown a list of forty others.
+#include "workload/foreign_words.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "workload/testing.h"
+
+namespace stoker {
+namespace {
+
+const std::string kTraining = "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 10B}\n";
+
+// What is said of the line behind a file that is right.
+std::string said(const std::string& line, const std::string& file = kTraining) {
+    const auto read = testing::read(file + line + "\n");
+    if (read) return "nothing";
+    const Problem& first = read.error().problems().front();
+    return fmt::format("{}:{} {} -> {}", first.pos.line, first.pos.column, first.message, first.remedy);
+}
+
+TEST(ForeignWords, AreAnsweredWithWhatToWrite) {
+    const auto answered = [](const std::string& line, const std::string& with) {
+        const std::string all = said(line);
+        EXPECT_NE(all.find(with), std::string::npos) << all;
+        EXPECT_EQ(all.find("known keys"), std::string::npos) << all;
+        EXPECT_EQ(all.find("did you mean"), std::string::npos) << all;
+    };
+    answered("notify: me@example.org", "--notify https://HOST/PATH, mailto:ADDRESS");
+    answered("power: 10.2", "capex: {power_watts: 10200}");
+    answered("objective: {power_kw: 10.2}", "capex: {power_watts: 10200}");
+    answered("trials: 20", "run: {sweep: ");
+    answered("then: eval.yaml", "run: {steps: ");
+    answered("image: nvcr.io/x:1", "run: {image: ");
+    answered("run: {command: [a], file_mounts: {/a: s3://b}}", "requires: {paths: ");
+    answered("where: {subscription: a}", "--usage and --skus");
+    answered("learning-rate: 3e-4", "run: {command: ");
+    EXPECT_NE(said("run: {command: [a], cron: \"0 2 * * *\"}", "version: 1\n").find("--every"), std::string::npos);
+}
+
+TEST(ForeignWords, StandAtTheirPlaces) {
+    EXPECT_TRUE(said("objective: {power: 10.2}").starts_with("5:13 unknown key 'power' in objective -> "));
+    EXPECT_TRUE(said("users: 5", "version: 1\nkind: notebook\nmemory: 32GiB\n").starts_with("4:1 unknown key 'users'"));
+}
+
+// The nearest words are still guessed where nobody knows better, and a key that has a place elsewhere is sent there.
+TEST(ForeignWords, LeaveTheRestAlone) {
+    EXPECT_NE(said("objectiv: {}").find("did you mean objective?"), std::string::npos);
+    EXPECT_NE(said("budget: $20k").find("objective.budget"), std::string::npos);
+    EXPECT_EQ(said("objective: {budget: $20k}"), "nothing");
+}
+
+TEST(ForeignWords, BudgetsOfATimeAndOfOtherMoney) {
+    const auto remedy = [](const std::string& budget) {
+        const std::string all = said("objective: {budget: " + budget + "}");
+        return all.substr(all.find(" -> ") + 4);
+    };
+    EXPECT_TRUE(remedy("$3000/month").starts_with("write budget: $3000: of a service"));
+    EXPECT_TRUE(remedy("3k per month").starts_with("write budget: 3k: of a service"));
+    EXPECT_TRUE(remedy("$100/day").starts_with("write what all of it may cost"));
+    EXPECT_TRUE(remedy("3000 EUR").starts_with("prices of the catalogue are in US dollars"));
+    EXPECT_EQ(remedy("{amount: 3000}"), "write one amount, as budget: $3000");
+}
+
+}  // namespace
+}  // namespace stoker

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "workload/run_section.h"
 #include "workload/testing.h"
 
 namespace stoker {
@@ -35,7 +36,14 @@ TEST(ForeignWords, AreAnsweredWithWhatToWrite) {
     answered("run: {command: [a], file_mounts: {/a: s3://b}}", "requires: {paths: ");
     answered("where: {subscription: a}", "--usage and --skus");
     answered("learning-rate: 3e-4", "run: {command: ");
-    EXPECT_NE(said("run: {command: [a], cron: \"0 2 * * *\"}", "version: 1\n").find("--every"), std::string::npos);
+}
+
+// A file that is only run is read by another table.
+TEST(ForeignWords, AreAnsweredInFilesThatAreOnlyRun) {
+    const auto document = Document::parse_yaml("version: 1\nrun: {command: [a], cron: \"0 2 * * *\"}\n", "f.yaml");
+    const auto read = read_run_file_form(*document);
+    ASSERT_FALSE(read);
+    EXPECT_NE(read.error().problems().front().remedy.find("--every"), std::string::npos);
 }
 
 TEST(ForeignWords, StandAtTheirPlaces) {

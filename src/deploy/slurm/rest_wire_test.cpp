@@ -118,37 +118,34 @@ TEST(SlurmRest, TellsANoFromADoubt) {
         of(500, R"({"errors": [{"error_code": 2014, "error": "Requested node configuration is not available"}]})");
     EXPECT_EQ(large.cause, Cause::no_capacity);
     for (const auto& [status, body] :
-         {std::pair(500, R"({"errors": [{"error": "Unable to contact slurm controller (connect failure)"}]
-})"),
+         {std::pair(500, R"({"errors": [{"error": "Unable to contact slurm controller: connect failure"}]})"),
           std::pair(401, "Authentication failure"), std::pair(502, "<html>bad gateway</html>"),
-          std::pair(200, R"({"errors": []})"), std::pair(403, R"({"errors": [{"error": "token expired"}]})")
-})
+          std::pair(200, R"({"errors": []})"), std::pair(403, R"({"errors": [{"error": "token expired"}]})")})
         EXPECT_EQ(of(status, body).certainty, Certainty::unknown) << body;
 }
 
 TEST(SlurmRest, ReadsNodesAndPartitions) {
-    const Document answer = document_of(R"({"nodes": [
+    const Document answer = document_of(R"json({"nodes": [
  {"name": "n1", "cpus": 16, "alloc_cpus": 4, "real_memory": 16000, "gres": "gpu:a100:8", "gres_used": "gpu:a100:3(IDX:0-2)",
   "state": "mixed", "state_flags": [], "reason": "", "partitions": ["main", "urgent"]},
  {"name": "n2", "cpus": 16, "alloc_cpus": 0, "real_memory": 16000, "gres": "", "gres_used": "gpu:0",
-  "state": "idle", "state_flags": ["DRAIN"], "reason": "bad fan", "partitions": ["main"]}]
-})");
+  "state": "idle", "state_flags": ["DRAIN"], "reason": "bad fan", "partitions": ["main"]}]})json");
     const auto nodes = read_rest_nodes(answer.root(), {{"a100", "A100-SXM4-80GB"}});
-ASSERT_EQ(nodes.size(), 2U);
-EXPECT_TRUE(nodes[0].usable);
-EXPECT_EQ(nodes[0].info.devices.size(), 8U);
-EXPECT_EQ(nodes[0].info.devices[0].model, "A100-SXM4-80GB");
-EXPECT_EQ(nodes[0].cores_used, 4);
-EXPECT_EQ(nodes[0].gpus_used, 3);
-EXPECT_EQ(nodes[0].info.memory_bytes, 16000LL << 20);
-EXPECT_FALSE(nodes[1].usable);
-EXPECT_EQ(nodes[1].state, "IDLE+DRAIN");
-EXPECT_EQ(nodes[1].reason, "bad fan");
-const Document partitions = document_of(R"({"partitions": [
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_TRUE(nodes[0].usable);
+    EXPECT_EQ(nodes[0].info.devices.size(), 8U);
+    EXPECT_EQ(nodes[0].info.devices[0].model, "A100-SXM4-80GB");
+    EXPECT_EQ(nodes[0].cores_used, 4);
+    EXPECT_EQ(nodes[0].gpus_used, 3);
+    EXPECT_EQ(nodes[0].info.memory_bytes, 16000LL << 20);
+    EXPECT_FALSE(nodes[1].usable);
+    EXPECT_EQ(nodes[1].state, "IDLE+DRAIN");
+    EXPECT_EQ(nodes[1].reason, "bad fan");
+    const Document partitions = document_of(R"({"partitions": [
  {"name": "spot", "flags": ["default"], "preemption_mode": ["requeue"]}, {"name": "prod", "flags": [],
   "preemption_mode": ["disabled"]}]})");
-EXPECT_THAT(read_rest_partitions(partitions.root()).defaults, ElementsAre("spot"));
-EXPECT_TRUE(read_rest_partitions(partitions.root()).preempts);
+    EXPECT_THAT(read_rest_partitions(partitions.root()).defaults, ElementsAre("spot"));
+    EXPECT_TRUE(read_rest_partitions(partitions.root()).preempts);
 }
 
 TEST(SlurmRest, KnowsWhichVersionsAreSpoken) {

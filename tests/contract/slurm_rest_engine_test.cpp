@@ -40,7 +40,7 @@ TEST_F(SlurmRestEngine, AJobIsAskedForAsSbatchDoes) {
     GangSpec spread = gang("true", 4), loose = gang("true", 3);
     spread.nodes = 2;
     spread.longest_s = 3601;
-    spread.avoid = {"n1"};
+    loose.avoid = {"n1"};
     for (GangSpec* spec : {&spread, &loose})
         for (RankSpec& rank : spec->ranks) {
             rank.cpu_milli = 2500;
@@ -54,6 +54,7 @@ TEST_F(SlurmRestEngine, AJobIsAskedForAsSbatchDoes) {
         const OperationId ids[] = {harness.next(), harness.next()};
         for (int i = 0; i < 2; ++i) {
             expect_launched(i == 0 ? *by_commands : *driver, ids[i], *spec);
+            ASSERT_FALSE(HasFailure());
             const std::string number = cluster().say({"squeue", "-h", "-o", "%A", "--name=stoker-" + ids[i].text()});
             seen[i] = slurm::read_fields(cluster().say({"scontrol", "show", "job", "-o", number}));
             ASSERT_FALSE(seen[i]["JobId"].empty());

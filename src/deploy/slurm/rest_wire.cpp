@@ -14,13 +14,15 @@ namespace {
 
 constexpr std::size_t kMostItem = 4u << 20, kMostFrame = 1u << 20;
 
-// How a value of sbatch's is said in JSON. nothing: the option is a name alone, and means false.
-enum class Said : std::uint8_t { text, whole, mebibytes, node_count, no, yes };
+// How a value of sbatch's is said in JSON.
+enum class Said : std::uint8_t { text, whole, mebibytes, yes };
 struct Property {
     std::string_view option, key;
     Said said;
 };
-// Source: tried against slurmrestd 22.05.8 of Debian 12, which refuses keys that it does not know; 2026-11-27.
+// Source: tried against slurmrestd 22.05.8 of Debian 12, which refuses keys that it does not know, each beside what
+// sbatch's option makes of a job; 2026-11-27. Not as its OpenAPI document has it: nodes as [2, 2] asks for as few nodes
+// as will do, and requeue: false changes nothing.
 constexpr Property kProperties[] = {
     {"job-name", "name", Said::text},
     {"comment", "comment", Said::text},
@@ -29,7 +31,7 @@ constexpr Property kProperties[] = {
     {"qos", "qos", Said::text},
     {"reservation", "reservation", Said::text},
     {"constraint", "constraints", Said::text},
-    {"nodes", "nodes", Said::node_count},
+    {"nodes", "nodes", Said::whole},
     {"ntasks", "tasks", Said::whole},
     {"ntasks-per-node", "tasks_per_node", Said::whole},
     {"cpus-per-task", "cpus_per_task", Said::whole},
@@ -39,7 +41,7 @@ constexpr Property kProperties[] = {
     {"gpus-per-task", "gpus_per_task", Said::text},
     {"time", "time_limit", Said::whole},
     {"exclude", "exclude_nodes", Said::text},
-    {"no-requeue", "requeue", Said::no},
+    {"no-requeue", "no_requeue", Said::yes},
     {"kill-on-invalid-dep", "kill_on_invalid_dependency", Said::yes},
     {"chdir", "current_working_directory", Said::text},
     {"output", "standard_output", Said::text},
@@ -77,8 +79,6 @@ Json value_of(Said said, const std::string& text) {
         case Said::text: return text;
         case Said::whole: return whole(text);
         case Said::mebibytes: return whole(std::string_view(text).substr(0, text.find('M')));
-        case Said::node_count: return Json::array().push(whole(text)).push(whole(text));
-        case Said::no: return false;
         case Said::yes: return true;
     }
     return {};
@@ -292,8 +292,10 @@ RestPartitions read_rest_partitions(const Node& answer) {
         const auto flags = words_at(*each, "flags");
         if (std::find(flags.begin(), flags.end(), "default") != flags.end())
             found.defaults.push_back(text_at(*each, "name"));
-        for (const std::string& mode : words_at(*each, "preemption_mode"))
-            found.preempts = found.preempts || mode == "requeue" || mode == "cancel" || mode == "suspend";
+        // Of CANCEL it says nothing (22.05.8): what is not disabled preempts.
+        const auto modes = words_at(*each, "preemption_mode");
+        found.preempts = found.preempts || (each->find("preemption_mode") != nullptr &&
+                                            std::find(modes.begin(), modes.end(), "disabled") == modes.end());
     }
     return found;
 }

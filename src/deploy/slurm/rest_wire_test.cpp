@@ -91,9 +91,9 @@ TEST(SlurmRest, AsksForWhatTheScriptAsksFor) {
     const Document asked = document_of(*body);
     EXPECT_EQ(asked.root().find("script")->text, "#!/bin/sh\nexec '/shared/stoker' slurm-step gang '/f'\n");
     for (const char* part : {"\"name\":\"stoker-k3x7q-", "\"partition\":\"gpu\"", "\"constraints\":\"ib\"",
-                             "\"nodes\":[2,2]", "\"tasks\":4", "\"tasks_per_node\":2", "\"cpus_per_task\":4",
+                             "\"nodes\":2", "\"tasks\":4", "\"tasks_per_node\":2", "\"cpus_per_task\":4",
                              "\"memory_per_node\":6144", "\"gres\":\"gpu:a100:8\"", "\"exclude_nodes\":\"n7,n9\"",
-                             "\"time_limit\":61", "\"requeue\":false", "\"kill_on_invalid_dependency\":true",
+                             "\"time_limit\":61", "\"no_requeue\":true", "\"kill_on_invalid_dependency\":true",
                              "\"current_working_directory\":\"/f\"", "\"standard_output\":\"/f/batch.out\"",
                              "\"open_mode\":\"append\"", "\"PATH\":\"/bin\"", "\"STOKER_NOTICE_S\":\"90\""})
         EXPECT_THAT(*body, HasSubstr(part));

@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -57,6 +58,14 @@ void end(const std::string& pid_file, int signal_number) {
     fs::remove(pid_file);
 }
 
+bool is_listening(const std::string& path) {
+    const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
 bool is_installed(const std::string& program) {
     for (const std::string_view folder : split(kPath, ':'))
         if (::access((std::string(folder) + "/" + program).c_str(), X_OK) == 0) return true;
@@ -90,7 +99,7 @@ std::string SlurmCluster::rest_url(const std::string& version) const {
                                                   "SLURMRESTD_SECURITY=disable_user_check"}},
                                  in(30));
     EXPECT_TRUE(ran.ok());
-    EXPECT_TRUE(eventually([&] { return fs::exists(socket); }, in(30))) << content(folder_ + "/log/slurmrestd.log");
+    EXPECT_TRUE(eventually([&] { return is_listening(socket); }, in(30))) << content(folder_ + "/log/slurmrestd.log");
     return url;
 }
 

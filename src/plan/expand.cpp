@@ -36,6 +36,7 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
                   .known_elsewhere = choice.known_elsewhere,
                   .latency_s = point.latency_s,
                   .worth = point.worth,
+                  .set_up = point.set_up,
                   .span = point.replicas > 0 && choice.devices() > 0
                               ? std::max(1, (point.replica.gpus() + choice.devices() - 1) / choice.devices())
                               : 1,
@@ -49,6 +50,7 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
     constexpr int kManyOnEthernet = 8;
     if (point.gang && point.nodes > kManyOnEthernet && !is_rdma(*choice.node))
         option.unease *= 1 + context.settings.most_for_evidence;
+    option.unease *= 1 + point.set_up;
     if (point.work_s > 0) {
         const Range& evictions = context.settings.evictions_per_hour;
         auto stretch = [&](double rate) {

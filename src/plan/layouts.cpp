@@ -176,6 +176,11 @@ Divisions divisions(const LayoutSpace& space) {
     return out;
 }
 
+double set_up_share(const LayoutSpace& space, const ParallelLayout& layout, double seconds) {
+    if (!needs_megatron(layout) || seconds <= 0) return 0;
+    return std::min(space.set_up_device_s / (seconds * std::max(1, space.devices)), space.set_up_most);
+}
+
 double oddness(const LayoutSpace& space, const ParallelLayout& layout, double seconds) {
     const int steps = (layout.tensor > 1 ? 1 : 0) + (layout.pipeline > 1 ? 2 : 0) +
                       (layout.virtual_stages > 1 ? 1 : 0) + (layout.virtual_stages > 4 ? 1 : 0);
@@ -183,12 +188,9 @@ double oddness(const LayoutSpace& space, const ParallelLayout& layout, double se
     const double taste = std::pow(1 + space.simpler_share, steps);
     // DistributedDataParallel. FSDP is no simpler for it: beside a pipeline it is the simple one.
     const bool plain = layout.zero == 0 && layout.tensor == 1 && layout.pipeline == 1 && layout.context == 1;
-    const double set_up =
-        needs_megatron(layout) && seconds > 0
-            ? std::min(space.set_up_device_s / (seconds * std::max(1, space.devices)), space.set_up_most)
-            : 0;
-    return (space.simpler_most > 0 ? std::min(taste, 1 + space.simpler_most) : taste) * (1 + set_up) *
-           (inside ? 1 + space.pipeline_inside_share : 1) / (plain ? 1 + space.plain_share : 1);
+    return (space.simpler_most > 0 ? std::min(taste, 1 + space.simpler_most) : taste) *
+           (1 + set_up_share(space, layout, seconds)) * (inside ? 1 + space.pipeline_inside_share : 1) /
+           (plain ? 1 + space.plain_share : 1);
 }
 
 bool shares_batch(LayoutSpace space) {

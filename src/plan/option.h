@@ -25,6 +25,7 @@ struct Point {
     double units = 0;          // amount of work (jobs) or units per hour (services), in `prediction.unit_name`
     double checkpoint_bytes = 0;
     Range speed{1, 1, 1};  // interval factors of its working time
+    double set_up = 0;     // training: what setting up a stack that cuts the model is worth, as a share of its time
     double fastest = 0;    // training: the factor at which it would have the best MFU that was published; 0: not known
     double growth = 1;     // of its interval, by how far what was measured lies (sizing/nearness.h)
     bool gang = false;     // all nodes are lost when one is
@@ -70,6 +71,7 @@ struct Option {
     double latency_s = 0, goodput = 1;
     double worth = 1;   // see Point
     double unease = 1;  // what the money is worth less, far from what was measured or where it is given out (TieRules)
+    double set_up = 0;  // see Point: so much more may cost what a plain script does
     int span = 1;       // machines that one replica is divided over
     Pricing pricing = Pricing::on_demand;
     std::string_view name, region;  // of the catalogue and the context, which outlive every option

@@ -232,6 +232,8 @@ bool TrainingSearch::can_be_left_out(const Lane& lane, int nodes, const Frontier
     const double price = choice(lane).cheapest();
     if (!(price < kInfinity)) return false;
     const double usd = hours * nodes * price;
+    const double set_up =
+        std::min(lane.space.set_up_most, context_.settings.set_up_gpu_s / (3600 * hours * nodes * lane.gpus_per_node));
     // What is measured comes before what is not, so only the former can beat it.
     const std::int64_t beat = choice(lane).doubted  ? frontier.to_beat_when_doubted
                               : choice(lane).scarce ? frontier.to_beat_when_scarce
@@ -239,7 +241,7 @@ bool TrainingSearch::can_be_left_out(const Lane& lane, int nodes, const Frontier
     bool objective_beaten = beat < std::numeric_limits<std::int64_t>::max();
     const double most =
         static_cast<double>(beat) * (1 + std::max({context_.settings.tie_share, context_.settings.most_for_time,
-                                                   context_.settings.most_for_money}));  // ties reach so far
+                                                   context_.settings.most_for_money, set_up}));  // ties reach so far
     switch (context_.workload.objective.minimize) {
         case Minimize::cost: objective_beaten &= usd * 1e6 > most; break;
         case Minimize::time: objective_beaten &= hours * 3.6e6 > most; break;
@@ -439,6 +441,7 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     if (result.fit_probability < context_.settings.fit_wanted)
         point.notes.push_back(
             fmt::format("memory is tight: fits with probability {:.0f} %", 100 * result.fit_probability));
+    point.set_up = set_up_share(layout_space(lane.space, setup, nodes), result.layout, result.seconds_per_example);
     if (result.divided && lane.divided != nullptr && !needs_megatron(result.layout)) {
         const double least =
             lane.divided->mfu_most > 0 ? std::max(1.0, result.divided_mfu / lane.divided->mfu_most) : 1;

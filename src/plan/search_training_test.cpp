@@ -1,6 +1,7 @@
 // Pruning loses nothing: the bounded search shows what the exhaustive one shows.
 #include "plan/search_training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -170,6 +171,33 @@ TEST(SearchTraining, LayoutsAreTheOnesThatPeopleRun) {
         "[Standard_ND96isr_H100_v5], nodes: 64}\n");
     ASSERT_TRUE(large.feasible());
     EXPECT_LE(large.candidates.front().layout.virtual_stages, 6);
+}
+
+// Who trains for an hour was told to set up Megatron for 86 cents: a stack of its own has to save what that takes.
+TEST(SearchTraining, AStackOfItsOwnIsForRunsThatPayForIt) {
+    LayoutSpace space;
+    space.devices = 8, space.simpler_share = 0.05, space.simpler_most = 0.08;
+    ParallelLayout plain, cut;
+    plain.data = 8, plain.zero = 2;
+    cut.tensor = 2, cut.data = 4;
+    const double small = oddness(space, cut, 1);
+    space.set_up_device_s = 8, space.set_up_most = 0.3;
+    EXPECT_DOUBLE_EQ(oddness(space, plain, 1), 1);
+    EXPECT_DOUBLE_EQ(oddness(space, cut, 1), small * 1.3);   // as much again as an example takes: no more than this
+    EXPECT_DOUBLE_EQ(oddness(space, cut, 10), small * 1.1);  // a tenth of it
+    EXPECT_LT(oddness(space, cut, 1e4), small * 1.001);      // months: nothing
+
+    const Plan hour = testing::plan(
+        "kind: training\nmodel: {parameters: 7B}\ndata: {tokens: 50M, sequence: 4096}\nwhere: "
+        "{sizes: [Standard_NC80adis_H100_v5], nodes: 1}\n");
+    ASSERT_TRUE(hour.feasible());
+    const Candidate& c = hour.candidates.front();
+    EXPECT_EQ(c.framework, "fsdp");
+    EXPECT_EQ(c.layout.tensor, 1);
+    const auto told = std::find_if(c.notes.begin(), c.notes.end(),
+                                   [](const PlanNote& note) { return note.kind == NoteKind::simpler; });
+    ASSERT_NE(told, c.notes.end());
+    EXPECT_NE(told->text.find("under Megatron would take"), std::string::npos) << told->text;
 }
 
 // A large mixture is cut as the published runs cut it: experts over the ranks of an NVLink domain or more, no ZeRO-3

@@ -588,6 +588,17 @@ ServingOutcome simulate_pool(const ServingSetup& setup, const ServingLoad& load,
     return traffic.report(clock, false);
 }
 
+// A prompt of millions of tokens is read in hundreds of steps, each of which is simulated: a search would take minutes.
+// Fewer such requests show the same steady state; up to about 100,000 tokens a prompt as many as were asked for.
+ServingLoad bounded(const ServingSetup& setup, ServingLoad load, const ServingMemory& memory) {
+    constexpr double kPromptSteps = 100'000, kLeast = 200;
+    if (setup.policy != SchedulerPolicy::chunked || load.whole_run || load.rounds > 0) return load;
+    const double chunks = std::ceil(setup.prompt_tokens / std::max(std::floor(memory.token_budget), 1.0));
+    if (chunks * load.requests > kPromptSteps)
+        load.requests = std::min(load.requests, static_cast<int>(std::max(kLeast, kPromptSteps / chunks)));
+    return load;
+}
+
 }  // namespace
 
 ServingOutcome simulate_serving(const ServingSetup& setup, ReplicaShape shape, const ServingLoad& load) {
@@ -601,7 +612,7 @@ ServingOutcome simulate_serving(const ServingSetup& setup, ReplicaShape shape, c
     }
     if (!setup.decoder)
         return load.servers > 1 ? simulate_pool(setup, load, memory) : simulate_batches(setup, load, memory);
-    return Engine(setup, shape, load, memory).run();
+    return Engine(setup, shape, bounded(setup, load, memory), memory).run();
 }
 
 }  // namespace stoker

@@ -99,6 +99,17 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
                 whole = option;
         if (whole != options.end()) best = whole;
     }
+    // What a plain script does may cost as much more as setting up a stack for the other is worth.
+    if (minimize == Minimize::cost && best->set_up > 0) {
+        const double most = static_cast<double>(score_cost(*best)) * (1 + best->set_up);
+        auto plain = options.end();
+        for (auto option = options.begin(); option != options.end(); ++option)
+            if (option->set_up <= 0 && option->doubts == best->doubts && option->nodes <= best->nodes &&
+                static_cast<double>(score_cost(*option)) <= most &&
+                (plain == options.end() || ranks_before(*option, *plain, minimize)))
+                plain = option;
+        if (plain != options.end()) best = plain;
+    }
     if (const Option* nearer = measured_nearer(options, *best, minimize, rules))
         best = options.begin() + (nearer - options.data());
     const int doubts = best->doubts, nodes = best->nodes, preference = best->preference, span = best->span;

@@ -35,8 +35,10 @@ void ShellParser::skip_parens(int depth) {
 }
 
 // (( ... )) with the parentheses at `at` and `at + 1`. False when it is something else: the one that closes the
-// second must be followed by another.
+// second must be followed by another. What opens more than this many is no arithmetic of anybody's, and would be looked
+// through again at each of them.
 bool ShellParser::arithmetic(std::uint32_t at) {
+    constexpr int kDeepest = 100;
     int level = 0;
     for (std::uint32_t j = at; j < end_; ++j) {
         const char c = s_[j];
@@ -45,7 +47,7 @@ bool ShellParser::arithmetic(std::uint32_t at) {
             if (close == std::string_view::npos || close >= end_) return false;
             j = static_cast<std::uint32_t>(close);
         } else if (c == '(') {
-            ++level;
+            if (++level > kDeepest) return false;
         } else if (c == ')') {
             if (--level != 1) continue;
             if (j + 1 >= end_ || s_[j + 1] != ')') return false;

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -57,10 +56,8 @@ public:
         status_.boot_id = boot_id();
         status_.ranks.resize(order_.gang.ranks.size());
         ranks_.resize(order_.gang.ranks.size());
-        // Slurm counts whole minutes, from about now.
-        const double notice_s = std::strtod(variable(kNoticeVariable).c_str(), nullptr);
-        if (notice_s > 0 && order_.gang.longest_s > 0)
-            notice_at_ = Clock::now() + duration_of(60.0 * std::ceil(order_.gang.longest_s / 60.0) - notice_s);
+        if (const double after_s = std::strtod(variable(kNoticeVariable).c_str(), nullptr); after_s > 0)
+            notice_at_ = Clock::now() + duration_of(after_s);
         ::unsetenv(kNoticeVariable);
     }
 

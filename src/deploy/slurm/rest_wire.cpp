@@ -102,13 +102,15 @@ std::vector<std::string> versions_in(const Node& openapi) {
 
 Result<std::string> submission_body(const JobRequest& request, const std::vector<std::string>& environment) {
     Json job = Json::object(), variables = Json::object();
+    std::int64_t notice_s = 0, limit_s = 0;
     for (const auto& [name, value] : request.options) {
         // Of B:USR1@60 it takes no B (22.05.8: "Invalid SIGNAL specification"), and without one the signal goes to
         // every process of the ranks, handled or not. So the host of the gang keeps the time itself.
         if (name == "signal") {
-            variables.set(kNoticeVariable, value.substr(value.find('@') + 1));
+            notice_s = whole(std::string_view(value).substr(value.find('@') + 1));
             continue;
         }
+        if (name == "time") limit_s = 60 * whole(value);
         const auto* known = std::find_if(std::begin(kProperties), std::end(kProperties),
                                          [&](const Property& each) { return each.option == name; });
         if (known == std::end(kProperties))
@@ -122,6 +124,7 @@ Result<std::string> submission_body(const JobRequest& request, const std::vector
     for (const std::string& entry : environment)
         if (const std::size_t equals = entry.find('='); equals != std::string::npos)
             variables.set(entry.substr(0, equals), entry.substr(equals + 1));
+    if (notice_s > 0 && limit_s > notice_s) variables.set(kNoticeVariable, std::to_string(limit_s - notice_s));
     job.set("environment", std::move(variables));
     return Json::object().set("script", "#!/bin/sh\n" + request.command + "\n").set("job", std::move(job)).dump(0);
 }

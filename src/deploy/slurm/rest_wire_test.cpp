@@ -95,7 +95,7 @@ TEST(SlurmRest, AsksForWhatTheScriptAsksFor) {
                              "\"memory_per_node\":6144", "\"gres\":\"gpu:a100:8\"", "\"exclude_nodes\":\"n7,n9\"",
                              "\"time_limit\":61", "\"no_requeue\":true", "\"kill_on_invalid_dependency\":true",
                              "\"current_working_directory\":\"/f\"", "\"standard_output\":\"/f/batch.out\"",
-                             "\"open_mode\":\"append\"", "\"PATH\":\"/bin\"", "\"STOKER_NOTICE_S\":\"90\""})
+                             "\"open_mode\":\"append\"", "\"PATH\":\"/bin\"", "\"STOKER_NOTICE_AFTER_S\":\"3570\""})
         EXPECT_THAT(*body, HasSubstr(part));
     EXPECT_THAT(*body, Not(HasSubstr("\"signal\"")));
     gang.one_switch = true;

@@ -13,9 +13,9 @@
 
 namespace stoker::slurm {
 
-// In a job's environment, where Slurm cannot be asked for the signal: how many seconds before its time limit the host
-// of the gang tells the ranks.
-inline constexpr const char* kNoticeVariable = "STOKER_NOTICE_S";
+// In a job's environment, where Slurm cannot be asked for the signal: how many seconds after its start the host of the
+// gang tells the ranks that its time limit comes.
+inline constexpr const char* kNoticeVariable = "STOKER_NOTICE_AFTER_S";
 
 std::string job_name(const OperationId& operation);
 

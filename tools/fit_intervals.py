@@ -8,8 +8,8 @@ usage: ./dev fit --spread spread.tsv; tools/fit_intervals.py spread.tsv
 other sources measured (a source never counts for its own rows: src/sizing/nearness.h). For each kind of work the scale
 of all widths and their growth with distance are chosen by the other sources and judged by the one left out: the mean
 over the groups of the share of rows inside. A group counts once. Nothing is written: the figures go into
-data/catalog/defaults.tsv (interval_distance_*, interval_unseen_*) by hand, with the first contact on top, which no row
-of a source that is known can show any more.
+data/catalog/defaults.tsv by hand: of first contacts interval_stranger_* and interval_stranger_distance_*, of sources
+that were looked at interval_unseen_* and interval_distance_* (`stoker validate --widths` says the scale, too).
 
 `data/calibration/first_contact.tsv` is of the same form and has what strangers were told before their sources were
 known: what the widths are chosen by. Distances beyond --most count as --most.

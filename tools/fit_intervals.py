@@ -9,7 +9,7 @@ other sources measured (a source never counts for its own rows: src/sizing/nearn
 of all widths and their growth with distance are chosen by the other sources and judged by the one left out: the mean
 over the groups of the share of rows inside. A group counts once. Nothing is written: the figures go into
 data/catalog/defaults.tsv by hand: of first contacts interval_stranger_* and interval_stranger_distance_*, of sources
-that were looked at interval_unseen_* and interval_distance_* (`stoker validate --widths` says the scale, too).
+that were looked at interval_known_* and interval_known_distance_* (`stoker validate --widths` says the scale, too).
 
 `data/calibration/first_contact.tsv` is of the same form and has what strangers were told before their sources were
 known: what the widths are chosen by. Distances beyond --most count as --most.

@@ -113,6 +113,7 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.simpler_share = value("layout_simpler_share");
     settings.simpler_share_tuning = value("layout_simpler_share_fine_tuning");
     settings.simpler_most = value_or_none("layout_simpler_most");
+    settings.set_up_most = value_or_none("layout_set_up_most");
     settings.set_up_gpu_s = 3600 * value_or_none("layout_set_up_gpu_hours");
     settings.plain_share = value("layout_plain_share");
     settings.pipeline_inside_share = value("layout_pipeline_inside_share");

@@ -76,8 +76,9 @@ struct PlanSettings {
     double simpler_share_tuning = 0;                      // the same of fine-tuning
     double simpler_share = 0;  // a simpler layout may be so much slower than the best for each step of simplicity
     double simpler_most = 0;   // in all, in pretraining
-    double set_up_gpu_s = 0;   // what a stack that cuts the model has to save over data parallel work, in all
-    double plain_share = 0;    // ranks that each keep all states may be so much slower than the best
+    double set_up_gpu_s = 0,
+           set_up_most = 0;            // what a stack that cuts the model has to save over data parallel work, in all
+    double plain_share = 0;            // ranks that each keep all states may be so much slower than the best
     double pipeline_inside_share = 0;  // the same for a pipeline where fast links would do for tensor parallelism
     double device_rows_wanted_inference = 0;  // the same of what answers at once, which is enough for one device
     double device_rows_wanted = 0;            // published rows that make a device a measured one

@@ -108,9 +108,10 @@ LayoutSpace prefer_simple(const Context& context, LayoutSpace space) {
     // Who names a framework has named how it keeps states, and has it.
     if (space.any_framework) space.plain_share = context.settings.plain_share;
     const double examples = training_examples(context.workload);
-    if (space.any_framework && context.workload.kind == WorkloadKind::training && examples > 0) {
+    if (space.any_framework && context.workload.kind == WorkloadKind::training && examples > 0 &&
+        context.workload.objective.minimize == Minimize::cost) {
         space.set_up_device_s = context.settings.set_up_gpu_s / examples;
-        space.set_up_most = context.settings.simpler_share_tuning;
+        space.set_up_most = context.settings.set_up_most;
     }
     return space;
 }

@@ -101,12 +101,16 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
     }
     // What a plain script does may cost as much more as setting up a stack for the other is worth.
     if (minimize == Minimize::cost && best->set_up > 0) {
-        const double most = static_cast<double>(score_cost(*best)) * (1 + best->set_up);
+        // Machines of one's own cost nothing: there it is their hours.
+        const auto takes = [](const Option& option) {
+            const auto cost = static_cast<double>(score_cost(option));
+            return cost > 0 ? cost : option.nodes * option.hours.mid;
+        };
+        const double most = takes(*best) * (1 + best->set_up);
         auto plain = options.end();
         for (auto option = options.begin(); option != options.end(); ++option)
             if (option->set_up <= 0 && option->doubts == best->doubts && option->nodes <= best->nodes &&
-                static_cast<double>(score_cost(*option)) <= most &&
-                (plain == options.end() || ranks_before(*option, *plain, minimize)))
+                takes(*option) <= most && (plain == options.end() || ranks_before(*option, *plain, minimize)))
                 plain = option;
         if (plain != options.end()) best = plain;
     }

@@ -188,9 +188,10 @@ double oddness(const LayoutSpace& space, const ParallelLayout& layout, double se
     const double taste = std::pow(1 + space.simpler_share, steps);
     // DistributedDataParallel. FSDP is no simpler for it: beside a pipeline it is the simple one.
     const bool plain = layout.zero == 0 && layout.tensor == 1 && layout.pipeline == 1 && layout.context == 1;
-    return (space.simpler_most > 0 ? std::min(taste, 1 + space.simpler_most) : taste) *
-           (1 + set_up_share(space, layout, seconds)) * (inside ? 1 + space.pipeline_inside_share : 1) /
-           (plain ? 1 + space.plain_share : 1);
+    // Setting up is what the steps of simplicity stand for, too: of the two what is more.
+    const double simpler = std::max(space.simpler_most > 0 ? std::min(taste, 1 + space.simpler_most) : taste,
+                                    1 + set_up_share(space, layout, seconds));
+    return simpler * (inside ? 1 + space.pipeline_inside_share : 1) / (plain ? 1 + space.plain_share : 1);
 }
 
 bool shares_batch(LayoutSpace space) {

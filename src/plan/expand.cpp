@@ -50,7 +50,6 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
     constexpr int kManyOnEthernet = 8;
     if (point.gang && point.nodes > kManyOnEthernet && !is_rdma(*choice.node))
         option.unease *= 1 + context.settings.most_for_evidence;
-    option.unease *= 1 + point.set_up;
     if (point.work_s > 0) {
         const Range& evictions = context.settings.evictions_per_hour;
         auto stretch = [&](double rate) {

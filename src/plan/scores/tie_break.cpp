@@ -99,7 +99,7 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
                 whole = option;
         if (whole != options.end()) best = whole;
     }
-    // What a plain script does may cost as much more as setting up a stack for the other is worth.
+    // What a plain script does may cost and take as much more as setting up a stack for the other is worth.
     if (minimize == Minimize::cost && best->set_up > 0) {
         // Machines of one's own cost nothing: there it is their hours.
         const auto takes = [](const Option& option) {
@@ -110,7 +110,8 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
         auto plain = options.end();
         for (auto option = options.begin(); option != options.end(); ++option)
             if (option->set_up <= 0 && option->doubts == best->doubts && option->nodes <= best->nodes &&
-                takes(*option) <= most && (plain == options.end() || ranks_before(*option, *plain, minimize)))
+                option->hours.mid <= best->hours.mid * (1 + best->set_up) && takes(*option) <= most &&
+                (plain == options.end() || ranks_before(*option, *plain, minimize)))
                 plain = option;
         if (plain != options.end()) best = plain;
     }

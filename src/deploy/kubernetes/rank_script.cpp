@@ -65,7 +65,9 @@ std::string rank_script(const GangSpec& gang, int per_pod) {
     script +=
         "# All ranks begin, or none; and of the pods that a controller may make twice, one.\n"
         "trap 'exit 143' TERM\n"
-        "orders; while [ \"$go\" != go ]; do sleep 0.2; orders; done\n";
+        "orders; while [ \"$go\" != go ]; do sleep 0.2; orders; done\n"
+        "# An order is of this pod, hence for this rank, also one that comes before anybody looks for it.\n"
+        "last=\n";
     const bool looks = is_looked_at(gang.measure);
     if (looks) script += look_functions(gang.measure) + "read_beat\nmark_lines\n";
     script +=
@@ -82,7 +84,7 @@ std::string rank_script(const GangSpec& gang, int per_pod) {
         "  caught=${caught#????????}\n"
         "  [ $((0x${caught:-0} >> ($1 - 1) & 1)) = 0 ] || kill -$1 $id 2>/dev/null\n"
         "done; }\n"
-        "( trap '' TERM; over=; trap 'over=1' HUP; read -r me rest </proc/self/stat; orders; last=$told\n";
+        "( trap '' TERM; over=; trap 'over=1' HUP; read -r me rest </proc/self/stat\n";
     if (looks) script += "look_here\n";
     script +=
         "while :; do\n"

@@ -489,10 +489,8 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     if (workload.run) check_run_section(*workload.run, problems);
     if (!problems.empty()) {
         answer_foreign_words(root, problems);
-        const auto before = [](const Problem& a, const Problem& b) {
-            return std::pair(a.pos.line, a.pos.column) < std::pair(b.pos.line, b.pos.column);
-        };
-        std::stable_sort(problems.begin(), problems.end(), before);
+        const auto place = [](const Problem& each) { return std::pair(each.pos.line, each.pos.column); };
+        std::ranges::stable_sort(problems, {}, place);
         return Error(ErrorKind::invalid, std::move(problems));
     }
     fill_defaults(workload, catalog);

@@ -38,7 +38,7 @@ struct EngineChoice {
     std::string config;    // file of the cluster: slurm.conf, kubeconfig
     std::string commands;  // folder of its commands
     RestChoice rest;
-    std::string program;   // this program, by the name that the nodes know; empty: the same as here
+    std::string program;  // this program, by the name that the nodes know; empty: the same as here
     std::map<std::string, std::string> gpu_models;  // the cluster's name of a GPU -> the catalogue's
     // Folders that the containers of a cluster see by the same name as the server; where files are shared anyway.
     std::vector<std::string> mounts;

@@ -234,7 +234,9 @@ private:
     }
 
     void mark_outside() {
-        if (!std::exchange(outside_, true)) (void)replace_file(folder_ + "/outside", "\n", false).ok();
+        if (std::exchange(outside_, true)) return;
+        (void)replace_file(folder_ + "/outside", "\n", false).ok();
+        save();  // whoever looks at the status sees that there is news, and asks Slurm while it still knows
     }
 
     // A connection that knows the key becomes the rank that it says.

@@ -124,8 +124,9 @@ std::optional<Ours> GangWatch::listed(const OperationId& operation, bool with_lo
 
 bool GangWatch::wants_news() const {
     const std::lock_guard guard(mutex_);
-    return std::any_of(gangs_.begin(), gangs_.end(),
-                       [](const auto& each) { return !each.second.over && (each.second.pending || each.second.gone); });
+    return std::any_of(gangs_.begin(), gangs_.end(), [](const auto& each) {
+        return !each.second.over && (each.second.pending || each.second.gone || each.second.ends);
+    });
 }
 
 std::vector<Fact> GangWatch::facts_after(std::uint64_t cursor, std::size_t most, Clock::time_point until) {
@@ -168,6 +169,7 @@ void GangWatch::take_status(Gang& gang, GangStatus status, const Queue* queue) {
     const std::string folder = folder_of(gang.order.operation);
     gang.pending = false;
     const bool outside = path_exists(folder + "/outside");
+    gang.ends = outside;
     // Ends of ranks have the same cause as that of the gang, which is not known yet.
     if (outside && status.state != GangState::ended) return;
     if (outside) {

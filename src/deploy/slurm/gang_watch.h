@@ -65,6 +65,7 @@ private:
         Told told;
         bool over = false, lost = false, began = false;
         bool pending = true;  // as far as was seen
+        bool ends = false;    // Slurm has begun to end it: why, it knows for a while only
         std::optional<std::chrono::steady_clock::time_point> submitted, gone;
         std::int64_t probe = 0;  // order to its host that shows whether it lives
         struct stat seen {};

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "deploy/local/launcher.h"
 #include "deploy/slurm/rest_wire.h"
 #include "deploy/slurm/slurm_driver.h"
 #include "deploy/slurm/transport.h"

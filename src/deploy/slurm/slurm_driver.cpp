@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -25,6 +24,7 @@
 #include "deploy/slurm/controller.h"
 #include "deploy/slurm/gang_watch.h"
 #include "deploy/slurm/job_end.h"
+#include "deploy/slurm/released_gangs.h"
 #include "deploy/slurm/submit.h"
 #include "deploy/slurm/wire.h"
 #include "io/files.h"
@@ -43,8 +43,6 @@ constexpr auto kAnswerLimit = std::chrono::seconds(5);
 constexpr auto kLook = std::chrono::milliseconds(50), kFileLook = std::chrono::milliseconds(20);
 constexpr auto kObservePoll = std::chrono::seconds(5), kSettingsLimit = std::chrono::seconds(5);
 constexpr auto kRoomPause = std::chrono::seconds(20);
-// From its release to the scancel of a job that Slurm still has: its last processes have until then.
-constexpr auto kLingers = std::chrono::seconds(10);
 constexpr std::size_t kMostFacts = 1000;
 class SlurmDriver final : public LocalAnswers<Driver> {
 public:
@@ -176,8 +174,7 @@ public:
             if (!remove_gang_folder(folder)) return unknown("cannot remove " + folder + ": " + std::strerror(errno));
         }
         gangs_.forget(launched);
-        const std::lock_guard guard(released_mutex_);
-        released_.emplace(launched, Clock::now());
+        released_.add(launched);
         return confirmed();
     }
 
@@ -222,9 +219,7 @@ public:
         // Jobs whose folder is gone: of a server whose disk was put back; not those that we released and that Slurm has
         // not yet seen end.
         if (queue) {
-            const std::lock_guard guard(released_mutex_);
-            keep_what_lingers(**queue);
-            for (const auto& [operation, since] : released_) here.insert(operation);
+            here.merge(released_.still_there(**queue));
             for (const Job& job : (*queue)->jobs)
                 if (job.phase != JobPhase::over && (site.empty() || job.operation.site == site) &&
                     here.insert(job.operation).second)
@@ -402,7 +397,7 @@ private:
     void poll_if_due(Deadline deadline) {
         const std::vector<OperationId> operations = gangs_.live();
         const auto now = Clock::now();
-        if (operations.empty() && !anything_lingers()) return;
+        if (operations.empty() && released_.none()) return;
         const auto due = last_poll_ + duration_of(gangs_.wants_news() ? options_.poll_s : options_.idle_poll_s);
         if (now < due && !poll_now_.exchange(false)) return;
         last_poll_ = now;
@@ -413,33 +408,9 @@ private:
         for (const OperationId& operation : operations) gangs_.look_at(operation, queue->get());
     }
 
-    // A controller that was killed while a job ended may take it for running until its node is asked about it, and hold
-    // the node's GPUs as long: what we know to be over is ended in Slurm as well.
-    bool anything_lingers() {
-        const std::lock_guard guard(released_mutex_);
-        return !released_.empty();
-    }
-    // Only of those that this listing can know about. With released_mutex_.
-    void keep_what_lingers(const Queue& queue) {
-        std::erase_if(released_, [&](const auto& each) {
-            return each.second < queue.asked_at &&
-                   std::none_of(queue.jobs.begin(), queue.jobs.end(), [&](const Job& job) {
-                       return job.phase != JobPhase::over && job.operation == each.first;
-                   });
-        });
-    }
     void end_what_lingers(const Queue& queue, Deadline deadline) {
-        std::vector<OperationId> lingering;
-        {
-            const std::lock_guard guard(released_mutex_);
-            keep_what_lingers(queue);
-            for (auto& [operation, since] : released_)
-                if (since + kLingers < queue.asked_at) {
-                    lingering.push_back(operation);
-                    since = queue.asked_at;  // asked again if it did not help
-                }
-        }
-        for (const OperationId& operation : lingering) (void)controller_.ask().cancel(operation, deadline).ok();
+        for (const OperationId& operation : released_.lingering(queue))
+            (void)controller_.ask().cancel(operation, deadline).ok();
     }
 
     // Seldom: of a large cluster these are no small questions.
@@ -457,8 +428,7 @@ private:
     GangWatch gangs_;
     std::mutex types_mutex_;
     std::set<std::string> gpu_types_;  // of gres, as the nodes have them
-    std::mutex released_mutex_;
-    std::map<OperationId, Clock::time_point> released_;  // since when; whose jobs Slurm has not yet seen end
+    ReleasedGangs released_;
     std::atomic<std::int64_t> last_order_ = 0;
     Clock::time_point last_poll_{}, last_room_{};  // of the one thread that observes
     std::atomic<bool> poll_now_ = false, interrupted_ = false;

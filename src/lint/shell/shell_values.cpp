@@ -264,61 +264,6 @@ bool ShellValues::plain_value(Span word, Value& result) {
     return true;
 }
 
-// True where the word rests on a substitution or on a variable that nothing sets, and has no variable that could bring
-// in blanks: it stays as it is written.
-bool ShellValues::never_known(std::string_view word) {
-    const auto begin = static_cast<std::uint32_t>(word.data() - all_.data());
-    const auto end = static_cast<std::uint32_t>(begin + word.size());
-    // Words nest: what was met in the one that was looked at last, within this one or around it, is met again.
-    if (looked_.refused < looked_.end && begin <= looked_.refused && looked_.refused < end) return false;
-    if (looked_.begin <= begin && end <= looked_.end && end <= looked_.refused)
-        return word.back() == '`' || word.substr(0, word.size() - 1).find_first_of("$`") != std::string_view::npos;
-    bool unknown = false, positional = false;
-    const std::size_t refused = refused_in(word, unknown, positional);
-    // A numbered one depends on the function that its word stands in.
-    if (!positional) looked_ = {begin, end, begin + static_cast<std::uint32_t>(refused), unknown};
-    return refused == word.size() && unknown;
-}
-
-// Where the word has what might be known; its size: nowhere.
-std::size_t ShellValues::refused_in(std::string_view word, bool& unknown, bool& positional) {
-    const auto start = static_cast<std::size_t>(word.data() - all_.data());
-    const bool behind = looked_.begin < looked_.end && looked_.refused == looked_.end && looked_.begin >= start &&
-                        looked_.end <= start + word.size();
-    for (std::size_t at = 0; at < word.size(); ++at) {
-        if (behind && start + at == looked_.begin) {
-            unknown |= looked_.unknown;
-            at = looked_.end - start - 1;
-            continue;
-        }
-        const char c = word[at];
-        if (c == '\\' || c == '\'') return at;
-        if (c == '`') unknown = true;
-        if (c != '$' || at + 1 == word.size()) continue;
-        const std::size_t dollar = at++;
-        if (word[at] == '(') {
-            learn_functions();
-            if (!functions_.empty() || !file_.script.sourced.empty() || file_.host_container ||
-                (at + 1 < word.size() && word[at + 1] == '('))
-                return dollar;  // what one of them echoes may be known
-            unknown = true;
-            continue;
-        }
-        const bool braced = word[at] == '{';
-        const std::size_t begin = at + braced;
-        std::size_t end = begin;
-        while (end < word.size() && shell_name_char(word[end])) ++end;
-        if (end == begin || (braced && (end == word.size() || word[end] != '}'))) return dollar;
-        const bool numbered = word[begin] >= '0' && word[begin] <= '9';
-        positional |= numbered;
-        if (!numbered && find(word.substr(begin, end - begin))) return dollar;
-        if (numbered && function_at(static_cast<std::uint32_t>(word.data() - all_.data()))) return dollar;
-        unknown = true;
-        at = numbered && !braced ? begin : end - 1;
-    }
-    return word.size();
-}
-
 Value ShellValues::value_of(Span word, const Expanded& expanded) {
     const std::string_view written = all_.substr(word.begin, word.size());
     Value result;

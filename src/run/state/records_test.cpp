@@ -76,9 +76,6 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
         {KeyMade{{1}, "ci", true, Role::developer, Level::organisation, {3}, "00ff", 9},
          R"({"expires_us":9,"key":"k-1","level":"organisation","name":"ci","project":"p-3","role":"developer",)"
          R"("service":true,"sha256":"00ff"})"},
-        {KeyMade{{2}, "agent", true, Role::agent, Level::provider, {1}, "00fe", 0, "n7"},
-         R"({"expires_us":0,"key":"k-2","level":"provider","name":"agent","node":"n7","project":"p-1","role":"agent",)"
-         R"("service":true,"sha256":"00fe"})"},
         {KeyRevoked{{1}}, R"({"key":"k-1"})"},
         {UserSet{{{4}, "anna", false, {2}, {{Role::admin, Level::organisation, {3}}}, false, 7, ""}},
          R"({"user":{"disabled":false,"id":"u-4","made_us":7,"name":"anna","organisation":"o-2",)"
@@ -120,6 +117,9 @@ TEST(Records, LaterFieldsAreLeftOutWhenEmpty) {
     const OperationId launch{.site = "abcde", .seq = 5};
     const std::vector<std::pair<RecordBody, std::string>> records = {
         {CoreStarted{"abcde", 3, "b1", 5}, R"({"boot_id":"b1","epoch":3,"monotonic_us":5,"site":"abcde"})"},
+        {KeyMade{{2}, "agent", true, Role::agent, Level::provider, {1}, "00fe", 0, "n7"},
+         R"({"expires_us":0,"key":"k-2","level":"provider","name":"agent","node":"n7","project":"p-1","role":"agent",)"
+         R"("service":true,"sha256":"00fe"})"},
         {FactSeen{{.cursor = 5, .operation = launch, .epoch = 3, .at_us = 8, .run_us = 9, .rank = 0}},
          R"({"fact":{"at_us":8,"cause":"none","cursor":5,"epoch":3,"kind":"rank_started",)"
          R"("operation":"abcde-222227","peak_memory_bytes":0,"pid":0,"rank":0,"run_us":9,"seconds":0}})"},

@@ -233,10 +233,8 @@ private:
         (void)replace_file(folder_ + "/notice", std::to_string(wall_clock_us()) + "\n", false).ok();
     }
 
-    void mark_outside() {
-        if (std::exchange(outside_, true)) return;
-        (void)replace_file(folder_ + "/outside", "\n", false).ok();
-        save();  // whoever looks at the status sees that there is news, and asks Slurm while it still knows
+    void mark_outside() {  // whoever sees the status saved anew asks Slurm while it still knows
+        if (!std::exchange(outside_, true) && replace_file(folder_ + "/outside", "\n", false).ok()) save();
     }
 
     // A connection that knows the key becomes the rank that it says.

@@ -112,7 +112,7 @@ Result<std::string> submission_body(const JobRequest& request, const std::vector
         }
         if (name == "time") limit_s = 60 * whole(value);
         const auto* known = std::find_if(std::begin(kProperties), std::end(kProperties),
-                                         [&](const Property& each) { return each.option == name; });
+                                         [&name = name](const Property& each) { return each.option == name; });
         if (known == std::end(kProperties))
             return Error(ErrorKind::unsupported, fmt::format("slurmrestd {} has no word for --{}", kRestVersion, name),
                          {},

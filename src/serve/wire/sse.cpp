@@ -19,7 +19,7 @@ void each_field(std::string_view event, const Take& take) {
         const std::size_t end = event.find('\n');
         std::string_view line = event.substr(0, end);
         event.remove_prefix(end == std::string_view::npos ? event.size() : end + 1);
-        if (line.ends_with('\r')) line.remove_suffix(1);
+        while (line.ends_with('\r')) line.remove_suffix(1);
         const std::size_t colon = line.find(':');
         if (colon == 0 || line.empty()) continue;
         std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);

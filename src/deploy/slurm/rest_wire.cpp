@@ -171,17 +171,19 @@ bool ArrayItems::feed(std::string_view piece) {
     return item_.size() <= kMostItem && frame_.size() <= kMostFrame;
 }
 
+// Within a text: up to the quote that ends it.
+void ArrayItems::feed_text(char c) {
+    if (escaped_)
+        escaped_ = false;
+    else if (c == '\\')
+        escaped_ = true;
+    else if (c == '"')
+        in_text_ = false;
+}
+
 void ArrayItems::feed_item(char c) {
     item_ += c;
-    if (in_text_) {
-        if (escaped_)
-            escaped_ = false;
-        else if (c == '\\')
-            escaped_ = true;
-        else if (c == '"')
-            in_text_ = false;
-        return;
-    }
+    if (in_text_) return feed_text(c);
     if (c == '"') in_text_ = true;
     if (c == '{' || c == '[') ++item_depth_;
     if ((c == '}' || c == ']') && --item_depth_ == 0) {
@@ -202,12 +204,7 @@ void ArrayItems::feed_frame(char c) {
     }
     if (frame_.size() <= kMostFrame) frame_ += c;
     if (in_text_) {
-        if (escaped_)
-            escaped_ = false;
-        else if (c == '\\')
-            escaped_ = true;
-        else if (c == '"')
-            in_text_ = false;
+        feed_text(c);
         if (in_text_) word_ += c;
         return;
     }

@@ -45,6 +45,7 @@ public:
 
 private:
     void feed_frame(char c);
+    void feed_text(char c);
     void feed_item(char c);
     const std::string key_;
     const std::function<void(std::string_view)> take_;

@@ -28,6 +28,7 @@ FAMILIES, WAYS = ("decoder", "encoder", "cnn", "rnn", "mlp", "diffusion"), ("hoo
 STEPS = ("hook", "json", "pattern")
 PARTS = ("hook", "json")
 CPUS = faults.CPUS
+SMALL = 0.06  # of a step
 
 
 class Kind:
@@ -92,11 +93,10 @@ KINDS = {
     "first": Kind(["warm-up"], of(400, 900), STEPS),
     "full-disk": Kind(["disk-full"], of(16, 60), WAYS, tmpfs_mb=True, needs=("mount",)),
     "link": Kind(["slow-link"], of(60, 300), PARTS, "twin", namespace=True, link=True, needs=("tc",), families=("decoder", "encoder", "mlp")),
-    # No rule knows this one: silence is right, a name is wrong.
-    "lock": Kind([], of(10, 40), STEPS),
+    "lock": Kind(["idle-in-step"], of(10, 40), STEPS, "injected_s"),
 }
 ZOO = {"ended-early", "hang-sleep", "hang-stop", "hang-spin"}  # named otherwise there
-PAIRS = [("loader-slow", "checkpoint"), ("loader-compute", "gc"), ("loader-slow", "leak"), ("quota", "loader-slow"), ("late-rank", "checkpoint"),
+PAIRS = [("loader-slow", "checkpoint"), ("loader-compute", "gc"), ("loader-slow", "leak"), ("omp-wide", "loader-slow"), ("late-rank", "checkpoint"),
          ("batch-smaller", "loader-slow"), ("synced-log", "loader-slow"), ("loss", "loader-slow"), ("gc", "checkpoint-own"), ("recompute", "loader-slow"),
          ("evaluation", "checkpoint")]
 TWINS = {"plain": ({}, {}), "free": ({}, faults.FREE), "worker": ({"workers": 1}, {"cpus": CPUS, "ranks": 1}), "alone": ({}, {"ranks": 1}),
@@ -278,6 +278,9 @@ class Bench:
         found = next((each for each in explanation["causes"] if drawn.kinds and each["cause"] in drawn.kinds[0].first), None)
         # Between a run and its twin others change what they do.
         known = drawn.group == "fault" and (drawn.kinds[0].cost not in (None, "twin") or foreign <= explain.QUIET)
+        # No rule claims what takes less of a step than this: the smallest threshold in data/observe/diagnoses.tsv.
+        if verdict == "silent" and drawn.kinds[0].cost not in (None, "twin") and truth and largest(truth, "step_s"):
+            record["small"] = self.true_cost(drawn, truth) < SMALL * largest(truth, "step_s")
         if known and drawn.knowable and verdict == "ok" and drawn.kinds[0].cost and found and truth:
             true = self.true_cost(drawn, truth)
             if true > 0.002:

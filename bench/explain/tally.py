@@ -68,7 +68,8 @@ class Tally:
 def figures(records):
     """name -> (so many, of so many)"""
     judged = [each for each in records if each["verdict"] != "failed"]
-    faults = [each for each in judged if each["group"] == "fault" and each["knowable"]]
+    small = [each for each in judged if each.get("small")]
+    faults = [each for each in judged if each["group"] == "fault" and each["knowable"] and not each.get("small")]
     healthy = [each for each in judged if each["group"] == "twin"]
     hidden = [each for each in judged if each["group"] == "fault" and not each["knowable"]]
     pairs = [each for each in judged if each["group"] == "pair"]
@@ -77,4 +78,5 @@ def figures(records):
     return {"right first": (count(faults, "ok"), len(faults)), "healthy accused": (count(healthy, "wrong"), len(healthy)),
             "costs within 30 %": (sum(each["near"] for each in told), len(told)), "silent": (count(faults, "silent"), len(faults)),
             "wrong alone": (count(faults, "wrong"), len(faults)), "wrong where its way cannot tell": (count(hidden, "wrong"), len(hidden)),
-            "pairs, both named": (count(pairs, "ok"), len(pairs)), "failed": (len(records) - len(judged), len(records))}
+            "pairs, both named": (count(pairs, "ok"), len(pairs)), "faults too small to claim": (len(small), len(records)),
+            "failed": (len(records) - len(judged), len(records))}

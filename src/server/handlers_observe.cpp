@@ -1,12 +1,15 @@
 // What the observer measured: series, and the run against its plan.
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "base/api_time.h"
 #include "base/text.h"
+#include "explain/end_words.h"
 #include "explain/explanation.h"
 #include "explain/kept_explanation.h"
 #include "explain/run_cost.h"
+#include "run/spec/run_folder.h"
 #include "server/explanation_view.h"
 #include "server/handlers.h"
 
@@ -15,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostPoints = 1'000'000;  // of one answer, some 40 MB
 constexpr std::size_t kMostMetricsAsked = 96;
+constexpr auto kTailBy = std::chrono::seconds(5);  // for the end of a log, from an engine elsewhere
 
 // The store of the server's observer; without a server the folder's, which is only read.
 std::shared_ptr<SeriesStore> series_of(Service& service) {
@@ -24,6 +28,19 @@ std::shared_ptr<SeriesStore> series_of(Service& service) {
     if (!std::filesystem::is_directory(folder, code)) return nullptr;
     auto store = SeriesStore::open(folder);
     return store ? std::shared_ptr<SeriesStore>(std::move(*store)) : nullptr;
+}
+
+// The end of what each rank of the last attempt printed, wherever it ran.
+LogTail tail_of(Service& service, const Run& run) {
+    constexpr std::size_t kLines = 400, kBytes = 128 << 10;
+    const AttemptId id{run.id, run.attempts.empty() ? 0 : run.attempts.back().number};
+    const OperationId launched = run.attempts.empty() ? OperationId{} : run.attempts.back().launch;
+    return [&service, launched, folder = run_folder(service.engine().folder(), run.id).logs(id)](int rank) {
+        const LogPlace place{.launched = launched, .log_folder = folder, .rank = rank};
+        auto piece =
+            service.engine().questions()->tail_log(place, kLines, kBytes, std::chrono::steady_clock::now() + kTailBy);
+        return piece ? Result<std::string>(std::move(piece->text)) : Result<std::string>(piece.error());
+    };
 }
 
 // What get_series needs of the state.
@@ -112,7 +129,11 @@ void get_explanation(Service& service, const ExchangePtr& exchange) {
                         if (const auto text = store->kept_text(stands.run.id.text()))
                             if (auto read = read_kept(*text)) kept = std::move(*read);
                 }
-                const ExplainedRun told = kept_or_now(std::move(kept), explain_run(stands, part, series));
+                ExplainedRun told = kept_or_now(std::move(kept), explain_run(stands, part, series));
+                // Read when it is asked for: the log is kept as long as the run.
+                if (part.ended)
+                    if (auto end = end_in_words(stands.run, tail_of(service, stands.run)))
+                        told.diagnoses.insert(told.diagnoses.begin(), std::move(*end));
                 exchange->send(codec::write(view_of_explanation(told)));
             });
         });

@@ -145,7 +145,12 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
         const bool known = !view.ruled_out.empty();
         const bool better = view.outside && std::none_of(view.terms.begin(), view.terms.end(),
                                                          [](const auto& term) { return term.verdict == "above"; });
-        lines.out_ += !known         ? "\nNothing can be said: no rule has what it needs.\n"
+        const bool failed = view.state == RunState::failed && view.cause == Cause::user_error;
+        lines.out_ += failed ? fmt::format(
+                                   "\nNothing was found that slowed it, and it printed nothing before it failed: "
+                                   "stoker describe {}\n",
+                                   view.run.text())
+                      : !known       ? "\nNothing can be said: no rule has what it needs.\n"
                       : better       ? "\nIt does better than planned, and nothing was found that is wrong.\n"
                       : view.outside ? "\nNo diagnosis explains what is outside.\n"
                                      : "\nNothing found that slows it down.\n";

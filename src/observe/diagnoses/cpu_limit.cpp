@@ -66,6 +66,11 @@ Diagnosis of_quota(const RunEvidence& evidence, const RankEvidence& worst, doubl
                     .rank = {}};
     found.figures.push_back(deciding_figure("throttled_share", throttled, "of the time", "cpu.throttled_share"));
     const auto limit = worst.mean("cpu_limit"), cpu = worst.mean("cpu"), threads = worst.mean("threads");
+    // Ranks that are not stopped at the same moments wait for each other as well: at most for all that none of them
+    // works, nor waits for data. The middle of both.
+    if (cpu && evidence.ranks.size() > 1 && widest_pool(evidence) <= 1)
+        found.cost_s = std::max(found.cost_s,
+                                (found.cost_s + step * std::max(0.0, 1 - *cpu) - worst.mean("wait_s").value_or(0)) / 2);
     if (limit) {
         found.evidence.push_back(fmt::format("the limit is {:.2f} processors", *limit));
         found.figures.push_back(told_figure("cpu_limit", *limit, "processors"));
@@ -82,19 +87,17 @@ Diagnosis of_quota(const RunEvidence& evidence, const RankEvidence& worst, doubl
     // the plan says that the work takes.
     found.fix = fix + "; or raise the processors of a rank (run: cpus, or --cpus)";
     tell_pools(pools, found);
-    if (const auto beyond = computing_beyond_plan(evidence); beyond && step > evidence.planned.step_high_s.value_or(0))
+    if (const auto beyond = step_beyond_plan(evidence); beyond && step > evidence.planned.step_high_s.value_or(0))
         found.cost_s = std::max(found.cost_s, std::min(*beyond, step));
     return found;
 }
 
 // At most `upper`, and no more than the plan leaves: of what threads wait, a part would have been work anyway.
-double cost_within_plan(const RunEvidence& evidence, double step, double upper) {
-    const auto beyond = computing_beyond_plan(evidence);
+double cost_within_plan(const RunEvidence& evidence, double upper) {
+    const auto beyond = step_beyond_plan(evidence);
     if (!beyond) return upper;
     const Planned& planned = evidence.planned;
-    const bool beyond_doubt = planned.step_high_s && step > *planned.step_high_s;
-    const double most = beyond_doubt ? *beyond : *beyond + *planned.step_s - planned.step_low_s.value_or(0);
-    return std::clamp(most, 0.0, upper);
+    return std::clamp(*beyond + *planned.step_s - planned.step_low_s.value_or(0), 0.0, upper);
 }
 
 // More threads are ready than there are processors for them.
@@ -127,11 +130,15 @@ Diagnosis of_crowd(const RunEvidence& evidence, CommonQueue queue, const std::op
         tell_pools(pools, found);
         return found;
     }
-    const double step = evidence.step_s().value_or(queue.cost_s);
-    found.cost_s = cost_within_plan(evidence, step, queue.cost_s);
+    found.cost_s = cost_within_plan(evidence, queue.cost_s);
     tell_pools(pools, found);
     const double room = processors_of_rank(evidence);
     found.fix = wide_fix(evidence, pools, room);
+    const bool fits = pools_fit(evidence);
+    if (found.fix.empty() && fits) {
+        found.fix = "fewer workers of the loader or other processes beside the ranks, or more processors";
+        return found;
+    }
     if (found.fix.empty())
         found.fix = fmt::format("--env OMP_NUM_THREADS={:.0f} (run: environment)", std::max(1.0, std::floor(room)));
     found.fix += ", or fewer ranks on this machine";
@@ -153,7 +160,7 @@ std::optional<Diagnosis> of_idle(const RunEvidence& evidence, double step, doubl
     Diagnosis found{.what = fmt::format("{:.0f} computing thread{} a rank where {:g} processors are its own", widest,
                                         widest == 1 ? "" : "s", wanted),
                     .evidence = {fmt::format("{:.2f} processors in use while it computes", used)},
-                    .cost_s = cost_within_plan(evidence, step, *compute * (1 - std::max(1.0, widest) / wanted)),
+                    .cost_s = cost_within_plan(evidence, *compute * (1 - std::max(1.0, widest) / wanted)),
                     .fix = pool_settings(pools, wanted, false) + " (run: environment), or ask for fewer (--cpus)",
                     .rank = {}};
     found.figures = {deciding_figure("used_share", used / wanted, "of the processors asked for", "cpu.idle_share"),
@@ -179,10 +186,24 @@ DiagnosisVerdict judge_cpu_limit(const RunEvidence& evidence) {
     }
     if (!wait || !cpu) return diagnosis_ruled_out(fmt::format("{} of the time throttled", percent_text(throttled)));
     const auto foreign = foreign_use(evidence);
-    if (const auto queue = common_queue(evidence); queue && queue->much) {
+    const auto queue = common_queue(evidence);
+    const auto crowd = own_crowd(evidence);
+    // Threads that are kept on fewer processors than they are: what they wait need not be much to be theirs.
+    const bool kept =
+        crowd && crowd->affinity && queue && queue->cost_s >= diagnosis_threshold("cpu.queue_least_share") * *step;
+    if (queue && (queue->much || kept)) {
         // Who else is on the machine decides whose fault that is; not known is not ours.
-        const auto crowd = own_crowd(evidence);
-        if (crowd || (foreign && !foreign->much)) return diagnosis_found(of_crowd(evidence, *queue, crowd));
+        if (const auto ready = threads_ready(evidence);
+            !crowd && pools_fit(evidence) && ready && foreign && *ready <= kOverWithWorkers * *evidence.machine_cpus)
+            return diagnosis_ruled_out(fmt::format("{:.1f} threads are ready for {:.0f} processors, and its pools fit",
+                                                   *ready, *evidence.machine_cpus));
+        if (crowd || (foreign && !foreign->much)) {
+            Diagnosis found = of_crowd(evidence, *queue, crowd);
+            if (found.cost_s < diagnosis_threshold("cpu.queue_least_share") * *step)
+                return diagnosis_ruled_out(fmt::format(
+                    "ready threads wait {}, and the step takes no longer than planned", queue_text(queue->share)));
+            return diagnosis_found(std::move(found));
+        }
         if (!foreign) return diagnosis_silent("foreign_cpu: who else uses the processors");
         return diagnosis_ruled_out(
             fmt::format("ready threads wait, for other programs: they use {:.2f} processors", foreign->processors));

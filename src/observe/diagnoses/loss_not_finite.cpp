@@ -11,20 +11,19 @@ namespace stoker {
 DiagnosisVerdict judge_loss_not_finite(const RunEvidence& evidence) {
     const bool any = std::any_of(evidence.ranks.begin(), evidence.ranks.end(),
                                  [](const RankEvidence& rank) { return rank.steps > 0; });
-    double first = 0, last = 0, seconds = 0;
+    double first = 0, last = 0, first_at = 0, last_at = 0;
     std::optional<int> whose;
     for (const RankEvidence& rank : evidence.ranks)
         for (const CoursePoint& point : rank.course("not_finite")) {
-            if (!whose || point.min < first) whose = rank.rank, first = point.min;
-            last = std::max(last, point.max);
-            ++seconds;
+            if (!whose || point.min < first) whose = rank.rank, first = point.min, first_at = point.at_s;
+            if (point.max >= last) last = point.max, last_at = point.at_s;
         }
     if (!whose)
         return any ? diagnosis_ruled_out("no loss that was written was nan or inf")
                    : diagnosis_silent("a loss in the metrics file, or {loss} in the step pattern");
     // The first of each second is known. Where more steps than a second has have followed the last, it has recovered.
-    double apart = seconds > 1 ? (last - first) / (seconds - 1) : 0;
-    if (seconds <= 1 && evidence.steady && evidence.steady->to_s > evidence.steady->from_s)
+    double apart = last_at > first_at ? (last - first) / (last_at - first_at) : 0;
+    if (last_at <= first_at && evidence.steady && evidence.steady->to_s > evidence.steady->from_s)
         apart = evidence.steady->steps / (evidence.steady->to_s - evidence.steady->from_s);
     const bool still = !evidence.last_step || last + 2 * std::max(1.0, apart) >= *evidence.last_step;
     const std::string since = first > 0 ? fmt::format(" since step {:.0f}", first) : "";

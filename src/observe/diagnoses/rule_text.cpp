@@ -52,37 +52,71 @@ std::optional<double> queued_seconds(const RankEvidence& rank, double step_s) {
     return wait ? std::optional(*wait * step_s) : std::nullopt;
 }
 
+namespace {
+constexpr double kCarries = 1.1;  // processors that a rank uses with one thread, with what carries its bytes
+bool much_of(const CommonQueue& queue, double step_s) {
+    return queue.share >= diagnosis_threshold("cpu.queue_share") &&
+           queue.cost_s >= diagnosis_threshold("cpu.queue_least_share") * step_s;
+}
+}  // namespace
+
 std::optional<CommonQueue> common_queue(const RunEvidence& evidence) {
     std::optional<CommonQueue> common;
     // A quota that stops one rank makes the others wait as well.
     const RankEvidence* throttled = evidence.worst("throttled");
     if (throttled != nullptr && *throttled->mean("throttled") >= diagnosis_threshold("cpu.throttled_share"))
         return std::nullopt;
-    constexpr double kOneThread = 1.1;  // processors in use, with what carries its bytes
     const double widest = widest_pool(evidence);
+    // What every rank waits in its collectives: of the one that comes last.
+    std::optional<double> collectives;
+    for (const RankEvidence& rank : evidence.ranks)
+        if (const auto each = rank.mean("allreduce_s")) collectives = std::min(collectives.value_or(*each), *each);
     for (const RankEvidence& rank : evidence.ranks) {
         const auto share = queue_share(rank);
-        const auto step = rank.mean("compute_s") ? rank.mean("compute_s") : rank.mean("step_s");
-        if (!share || !step || (common && common->share <= *share)) continue;
-        common = CommonQueue{.share = *share, .cost_s = *step * *share / (1 + *share)};
+        const auto whole = rank.mean("step_s") ? rank.mean("step_s") : rank.mean("compute_s");
+        if (!share || !whole || (common && common->share <= *share)) continue;
+        // Of the whole step: what its peers queue, it waits for in its collectives. Ready threads hold a step up for no
+        // longer than they wait.
+        const double waited = *rank.mean("run_wait") * *whole;
+        common = CommonQueue{.share = *share, .cost_s = std::min(*whole * *share / (1 + *share), waited)};
+        if (widest > 1) {
+            common->much = much_of(*common, *whole);
+            continue;
+        }
         // Threads that only carry bytes wait as well, and hold nothing up: what a rank that computes with one thread
-        // was kept from is at most what is not processor time.
-        const auto whole = rank.mean("step_s");
-        const double worked = whole ? *whole * *rank.mean("cpu") : 0;
-        if (worked > 0 && widest <= 1 && *rank.mean("cpu") <= kOneThread)
-            common->cost_s = std::clamp(common->cost_s, 0.0, std::max(0.0, *step - worked));
-        // Ready threads hold a step up for no longer than they wait.
-        if (whole) common->cost_s = std::min(common->cost_s, *queued_seconds(rank, *whole));
-        // Of a rank that computes with one thread and tells what that one waited, no more has to be known.
-        if (const auto told = rank.mean("queued_s"); told && widest <= 1) common->cost_s = *told;
-        common->much = *share >= diagnosis_threshold("cpu.queue_share") &&
-                       common->cost_s >= diagnosis_threshold("cpu.queue_least_share") * whole.value_or(*step);
+        // was kept from is at most what is neither processor time nor waiting for data.
+        const double worked = *whole * *rank.mean("cpu");
+        double& cost = common->cost_s;
+        if (worked > 0 && *rank.mean("cpu") <= kCarries)
+            cost = std::clamp(cost, 0.0, std::max(0.0, *whole - worked - rank.mean("wait_s").value_or(0)));
+        // Of one that tells what that thread waited the rest can only lie in its collectives. Whether it is much, what
+        // is told decides: threads of its libraries may wait all the time and hold nothing up.
+        const auto told = rank.mean("queued_s");
+        const double most = told ? std::clamp(cost, *told, *told + collectives.value_or(0)) : cost;
+        if (told) cost = *told;
+        common->much = much_of(*common, *whole);
+        if (common->much) cost = most;
     }
     return common;
 }
 
+bool pools_fit(const RunEvidence& evidence) {
+    const double widest = widest_pool(evidence);
+    // A rank that uses more processors than its pools have threads has threads that nobody told of.
+    return evidence.machine_cpus && evidence.mean("cpu").value_or(0) <= kCarries * widest &&
+           widest * static_cast<double>(evidence.ranks.size()) <= *evidence.machine_cpus;
+}
+
+std::optional<double> threads_ready(const RunEvidence& evidence) {
+    const auto wait = evidence.mean("run_wait"), cpu = evidence.mean("cpu");
+    if (!wait || !cpu) return std::nullopt;
+    return (*wait + *cpu) * static_cast<double>(evidence.ranks.size());
+}
+
 std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
-    constexpr double kOver = 1.25, kFill = 0.6;  // they fill the processors themselves: it is not others who keep them
+    constexpr double kOver = 1.25;
+    constexpr double kOverAffinity = 1.1;  // where a pool is wider than what an affinity leaves it
+    constexpr double kFill = 0.6;          // they fill the processors themselves: it is not others who keep them
     if (!evidence.machine_cpus) return std::nullopt;
     struct Place {
         int ranks = 0;
@@ -109,7 +143,7 @@ std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
         const bool too_few = place.ranks > 1 || widest > processors;
         // Of more threads than there are processors the pools leave no doubt, however much others take.
         const bool sure = widest * place.ranks > processors, fills = place.used > kFill * processors;
-        if (too_few && place.ready > kOver * processors && (sure || fills))
+        if (too_few && place.ready > (sure ? kOverAffinity : kOver) * processors && (sure || fills))
             return OwnCrowd{
                 .ready = place.ready, .processors = processors, .affinity = true, .ranks = place.ranks, .fills = fills};
     }
@@ -117,7 +151,8 @@ std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
     const double ranks = static_cast<double>(evidence.ranks.size()), room = processors_of_rank(evidence);
     const bool sure = widest > room && ready > kOver * room * ranks;
     const bool fills = used >= kFill * *evidence.machine_cpus;
-    if (ready <= kOver * *evidence.machine_cpus || (!sure && !fills)) return std::nullopt;
+    const double over = pools_fit(evidence) ? kOverWithWorkers : kOver;
+    if (ready <= over * *evidence.machine_cpus || (!sure && !fills)) return std::nullopt;
     return OwnCrowd{.ready = ready,
                     .processors = *evidence.machine_cpus,
                     .ranks = static_cast<int>(evidence.ranks.size()),
@@ -160,13 +195,12 @@ double processors_of_rank(const RunEvidence& evidence) {
     return std::max(1.0, processors);
 }
 
-std::optional<double> computing_beyond_plan(const RunEvidence& evidence) {
+std::optional<double> step_beyond_plan(const RunEvidence& evidence) {
     const Planned& planned = evidence.planned;
     const auto step = evidence.step_s();
     if (!planned.step_s || !step) return std::nullopt;
-    const auto compute = evidence.mean("compute_s");
-    if (!compute) return *step - *planned.step_s;
-    return *compute - std::max(0.0, *planned.step_s - planned.wait_s.value_or(0) - planned.collectives_s.value_or(0));
+    // Collectives that take longer wait for peers that compute longer; waiting for data has a rule of its own.
+    return *step - *planned.step_s - std::max(0.0, evidence.mean("wait_s").value_or(0) - planned.wait_s.value_or(0));
 }
 
 EvidenceFigure deciding_figure(std::string name, double value, std::string unit, std::string_view threshold) {

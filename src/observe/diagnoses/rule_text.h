@@ -53,6 +53,11 @@ struct OwnCrowd {
     double part_beside(double foreign) const;
 };
 std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence);
+// The pools of all ranks together are no wider than the machine: what is ready beyond them are workers of a loader and
+// the like, now and then. Up to so many times its processors that is no crowd.
+constexpr double kOverWithWorkers = 1.5;
+bool pools_fit(const RunEvidence& evidence);
+std::optional<double> threads_ready(const RunEvidence& evidence);  // running or waiting for a processor, of all ranks
 // Threads of the libraries that a rank computes with: what the program tells (python/stoker_torch), else what its
 // environment says; the widest of all ranks. `told`: by the program.
 struct PoolWidth {
@@ -65,9 +70,9 @@ double widest_pool(const RunEvidence& evidence);  // of all of them, one at leas
 // Processors that a rank has to itself: what it asked for, at most its limit, its affinity and its share of the
 // machine.
 double processors_of_rank(const RunEvidence& evidence);
-// What computing takes longer than planned; none: there is no plan. At most so much is what a fault of computing costs,
-// where measures say no more than how long threads wait.
-std::optional<double> computing_beyond_plan(const RunEvidence& evidence);
+// What a step takes longer than planned, what it waits for data apart; none: there is no plan. Where measures say no more
+// than how long threads wait, a fault of computing costs about so much at most.
+std::optional<double> step_beyond_plan(const RunEvidence& evidence);
 
 // Processors that programs use which are no ranks of the run, and the share of the machine's that is.
 struct ForeignUse {

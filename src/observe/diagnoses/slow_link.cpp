@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,16 @@
 namespace stoker {
 namespace {
 
-// Ranks that hardly compute in their collectives, nor wait for a processor, wait for what comes over the link.
-bool sleeps_in_collectives(const RankEvidence& rank, double transfer_s) {
+// Ranks that hardly compute in their collectives, nor wait for a processor, wait for what comes over the link. Within a
+// machine there is none: what they do there is to copy, to add, and to wake each other.
+// Nothing: nobody knows.
+std::optional<bool> computes_in_collectives(const RankEvidence& rank, double transfer_s) {
     constexpr double kAwake = 0.25;  // of the transfer
     const auto cpu = rank.mean("cpu"), whole = rank.mean("step_s"), compute = rank.mean("compute_s"),
                run_wait = rank.mean("run_wait");
-    if (!cpu || !whole || !run_wait) return false;
+    if (!cpu || !whole || !run_wait) return std::nullopt;
     const double worked = *cpu * *whole;
-    return std::max(0.0, worked - compute.value_or(0)) + *run_wait * worked < kAwake * transfer_s;
+    return std::max(0.0, worked - compute.value_or(0)) + *run_wait * worked >= kAwake * transfer_s;
 }
 
 // The nodes that the link joins; none: all ranks are on one, or nobody knows.
@@ -55,13 +58,20 @@ DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
         return diagnosis_ruled_out(
             fmt::format("{} a step in collectives, while a quota stops the ranks", milliseconds_text(*transfer)));
     const auto queue = common_queue(evidence);
-    // Collectives within a machine are work for its processors: without a plan nobody knows how much of it.
+    // Collectives within a machine are work for its processors.
     const auto taken = foreign_use(evidence);
     const auto sent = quickest->mean("net_sent");
     constexpr double kLeaves = 1e5;  // bytes/s: less stays on the machine
-    if (taken && taken->much && !evidence.planned.collectives_s && sent && *sent < kLeaves &&
-        !sleeps_in_collectives(*quickest, *transfer))
-        return diagnosis_silent("a plan: other programs use the processors that collectives need too");
+    const bool within = sent && *sent < kLeaves && joined_nodes(evidence).empty();
+    const auto computes = computes_in_collectives(*quickest, *transfer);
+    if (within && computes != false && ((taken && taken->much) || !computes))
+        return diagnosis_silent(
+            "run_wait and processors that nobody else uses: collectives within a machine need them");
+    if (within && *computes)
+        return diagnosis_ruled_out(
+            fmt::format("{} a step in collectives that wait for nobody{}: within this machine, and its processors work "
+                        "in them",
+                        milliseconds_text(*transfer), planned_text(evidence.planned.collectives_s)));
     // How long threads wait is looked at every few seconds: of a shorter run nobody knows whom they wait for.
     if (!queue && taken && taken->much && !quickest->mean("run_wait"))
         return diagnosis_silent("run_wait: other programs use the processors too");

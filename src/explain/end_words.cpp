@@ -1,0 +1,81 @@
+#include "explain/end_words.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "readings/last_words.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::size_t kMostRanks = 16;  // whose logs are read
+
+struct FailedRank {
+    int rank = 0;
+    const RankStatus* status = nullptr;
+};
+
+// Those that failed by themselves, the first before the others.
+std::vector<FailedRank> failed_ranks(const Attempt& attempt) {
+    constexpr int kTold = 15;  // SIGTERM: the others are ended when one fails
+    std::vector<FailedRank> failed;
+    for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
+        const RankStatus& rank = attempt.ranks[i];
+        if (rank.ended && rank.cause == Cause::user_error && rank.signal != kTold && rank.exit_code != 0)
+            failed.push_back({static_cast<int>(i), &rank});
+    }
+    std::stable_sort(failed.begin(), failed.end(),
+                     [](const auto& a, const auto& b) { return a.status->ended_us < b.status->ended_us; });
+    if (failed.size() > kMostRanks) failed.resize(kMostRanks);
+    return failed;
+}
+
+std::string how_it_ended(const FailedRank& failed, std::size_t ranks) {
+    const std::string who = ranks > 1 ? fmt::format("rank {}", failed.rank) : "it";
+    return failed.status->signal
+               ? fmt::format("{} was ended by signal {}", who, *failed.status->signal)
+               : fmt::format("{} ended with exit code {}", who, failed.status->exit_code.value_or(-1));
+}
+
+ToldDiagnosis told_of(const Run& run, const FailedRank& failed, const LastWords& words) {
+    const std::size_t ranks = run.attempts.back().ranks.size();
+    ToldDiagnosis told{.name = words.name.empty() ? "program-failed" : std::string(words.name),
+                       .what = words.what.empty() ? words.line : std::string(words.what),
+                       .share_of_gap = std::nullopt,
+                       .stops = true};
+    if (!words.told) told.what = how_it_ended(failed, ranks) + ", and its output does not say why";
+    if (!words.what.empty()) told.evidence.push_back(words.line);
+    if (!words.told) told.evidence.push_back("the last line is: " + words.line);
+    if (!words.where.empty()) told.evidence.push_back(words.where);
+    if (words.told) told.evidence.push_back(how_it_ended(failed, ranks));
+    const std::string logs =
+        fmt::format("stoker logs {}{}", run.id.text(), ranks > 1 ? fmt::format(" --rank {}", failed.rank) : "");
+    told.fix = words.fix.empty() ? logs + " has the rest" : std::string(words.fix);
+    if (ranks > 1) told.rank = failed.rank;
+    return told;
+}
+
+}  // namespace
+
+std::optional<ToldDiagnosis> end_in_words(const Run& run, const LogTail& tail) {
+    if (run.attempts.empty()) return std::nullopt;
+    struct Told {
+        FailedRank who;
+        LastWords words;
+    };
+    std::optional<Told> best;
+    const auto worth = [](const LastWords& words) { return !words.told ? 0 : words.consequence ? 1 : 2; };
+    for (const FailedRank& failed : failed_ranks(run.attempts.back())) {
+        const auto text = tail(failed.rank);
+        if (!text) continue;
+        auto words = last_words(*text);
+        if (words && (!best || worth(*words) > worth(best->words))) best = Told{failed, std::move(*words)};
+        if (best && worth(best->words) == 2) break;
+    }
+    if (!best) return std::nullopt;
+    return told_of(run, best->who, best->words);
+}
+
+}  // namespace stoker

@@ -1,0 +1,77 @@
+#include "explain/end_words.h"
+
+#include <gmock/gmock.h>
+
+namespace stoker {
+namespace {
+
+using testing::HasSubstr;
+
+RankStatus ended(int exit_code, std::int64_t at_us) {
+    return {.started = true,
+            .ended = true,
+            .exit_code = exit_code,
+            .cause = exit_code == 0 ? Cause::ok : Cause::user_error,
+            .ended_us = at_us};
+}
+
+Run failed_run() {
+    Run run;
+    run.id = RunId(7);
+    run.attempts.emplace_back();
+    run.attempts.back().ranks = {ended(1, 20), ended(1, 10)};
+    return run;
+}
+
+TEST(EndWords, TheRankThatEndedFirstCounts) {
+    const auto told = end_in_words(failed_run(), [](int rank) {
+        return Result<std::string>(rank == 1
+                                       ? "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n"
+                                         "ModuleNotFoundError: No module named 'apex'\n"
+                                       : "ValueError: rank 0 says something else\n");
+    });
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->name, "module-missing");
+    EXPECT_EQ(told->rank, 1);
+    EXPECT_TRUE(told->stops);
+    ASSERT_EQ(told->evidence.size(), 3u);
+    EXPECT_EQ(told->evidence[0], "ModuleNotFoundError: No module named 'apex'");
+    EXPECT_EQ(told->evidence[1], "t.py:3");
+    EXPECT_EQ(told->evidence[2], "rank 1 ended with exit code 1");
+}
+
+// The one that ended first heard of the other's end only: a log of a slow file system comes late.
+TEST(EndWords, WhoSaysThatAnotherFailedIsNotBelieved) {
+    const auto told = end_in_words(failed_run(), [](int rank) {
+        return Result<std::string>(rank == 1 ? "RuntimeError: Connection closed by peer [10.0.0.4]:4711\n"
+                                             : "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n");
+    });
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->name, "gpu-memory");
+    EXPECT_EQ(told->rank, 0);
+}
+
+TEST(EndWords, NobodySaidAWord) {
+    const auto silent = end_in_words(failed_run(), [](int) { return Result<std::string>(std::string("step 4\n")); });
+    ASSERT_TRUE(silent);
+    EXPECT_EQ(silent->name, "program-failed");
+    EXPECT_THAT(silent->what, HasSubstr("its output does not say why"));
+    EXPECT_THAT(silent->fix, HasSubstr("stoker logs r-7 --rank 1"));
+    EXPECT_FALSE(end_in_words(failed_run(), [](int) { return Result<std::string>(std::string()); }));
+    EXPECT_FALSE(
+        end_in_words(failed_run(), [](int) -> Result<std::string> { return Error(ErrorKind::not_found, "gone"); }));
+}
+
+// What others did to it is told elsewhere: a limit, a drain, an eviction.
+TEST(EndWords, OnlyOfWhatTheProgramDid) {
+    Run run = failed_run();
+    const LogTail tail = [](int) { return Result<std::string>(std::string("Traceback: x\nError: y\n")); };
+    run.attempts.back().ranks[0].cause = run.attempts.back().ranks[1].cause = Cause::oom;
+    EXPECT_FALSE(end_in_words(run, tail));
+    run.attempts.back().ranks = {ended(0, 5)};
+    EXPECT_FALSE(end_in_words(run, tail));
+    EXPECT_FALSE(end_in_words(Run{}, tail));
+}
+
+}  // namespace
+}  // namespace stoker

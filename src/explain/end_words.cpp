@@ -1,6 +1,8 @@
 #include "explain/end_words.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,6 +34,30 @@ std::vector<FailedRank> failed_ranks(const Attempt& attempt) {
     return failed;
 }
 
+// What a signal says where nobody said more; by signal(7) and what raises them.
+struct SignalMeaning {
+    int signal = 0;
+    std::string_view name, what, fix;
+};
+constexpr SignalMeaning kSignals[] = {
+    {4, "program-arch", "an instruction that this processor does not have", "a build for this processor (-march)"},
+    {6, "program-failed", "the program aborted itself: a check of its own or of a library failed", ""},
+    {7, "shm-full", "memory behind a file was not there: /dev/shm is full, or a mapped file was cut",
+     "df -h /dev/shm; Docker: --shm-size=16g, Kubernetes: an emptyDir with medium: Memory at /dev/shm"},
+    {8, "program-failed", "a division by zero in a library", ""},
+    {9, "killed", "somebody killed it: a person, or a memory limit that is not Stoker's",
+     "dmesg | grep -i oom on that node; more memory (run: memory)"},
+    {11, "segfault", "the program touched memory that is not its own",
+     "python -X faulthandler names the line; most often a compiled extension of another version"},
+};
+// Shells and containers tell the signal of what they ran as 128 and more.
+const SignalMeaning* meaning_of_end(const RankStatus& status) {
+    const int signal = status.signal ? *status.signal : status.exit_code.value_or(0) - 128;
+    const auto* const found = std::find_if(std::begin(kSignals), std::end(kSignals),
+                                           [&](const SignalMeaning& each) { return each.signal == signal; });
+    return found == std::end(kSignals) ? nullptr : found;
+}
+
 std::string how_it_ended(const FailedRank& failed, std::size_t ranks) {
     const std::string who = ranks > 1 ? fmt::format("rank {}", failed.rank) : "it";
     return failed.status->signal
@@ -46,13 +72,19 @@ ToldDiagnosis told_of(const Run& run, const FailedRank& failed, const LastWords&
                        .share_of_gap = std::nullopt,
                        .stops = true};
     if (!words.told) told.what = how_it_ended(failed, ranks) + ", and its output does not say why";
+    const SignalMeaning* meaning = words.told ? nullptr : meaning_of_end(*failed.status);
+    if (meaning != nullptr) {
+        told.name = meaning->name;
+        told.what = fmt::format("{}: {}", how_it_ended(failed, ranks), meaning->what);
+    }
     if (!words.what.empty()) told.evidence.push_back(words.line);
     if (!words.told) told.evidence.push_back("the last line is: " + words.line);
     if (!words.where.empty()) told.evidence.push_back(words.where);
     if (words.told) told.evidence.push_back(how_it_ended(failed, ranks));
     const std::string logs =
         fmt::format("stoker logs {}{}", run.id.text(), ranks > 1 ? fmt::format(" --rank {}", failed.rank) : "");
-    told.fix = words.fix.empty() ? logs + " has the rest" : std::string(words.fix);
+    const std::string_view fix = meaning != nullptr ? meaning->fix : words.fix;
+    told.fix = fix.empty() ? logs + " has the rest" : std::string(fix);
     if (ranks > 1) told.rank = failed.rank;
     return told;
 }

@@ -57,6 +57,13 @@ TEST(EndWords, NobodySaidAWord) {
     EXPECT_EQ(silent->name, "program-failed");
     EXPECT_THAT(silent->what, HasSubstr("its output does not say why"));
     EXPECT_THAT(silent->fix, HasSubstr("stoker logs r-7 --rank 1"));
+    // A shell tells the signal of what it ran.
+    Run shell = failed_run();
+    shell.attempts.back().ranks = {ended(139, 5)};
+    const auto fault = end_in_words(shell, [](int) { return Result<std::string>(std::string("step 4\n")); });
+    ASSERT_TRUE(fault);
+    EXPECT_EQ(fault->name, "segfault");
+    EXPECT_THAT(fault->what, HasSubstr("it ended with exit code 139: the program touched memory"));
     EXPECT_FALSE(end_in_words(failed_run(), [](int) { return Result<std::string>(std::string()); }));
     EXPECT_FALSE(
         end_in_words(failed_run(), [](int) -> Result<std::string> { return Error(ErrorKind::not_found, "gone"); }));

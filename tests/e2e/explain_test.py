@@ -110,6 +110,42 @@ def test_steps_are_seen_where_nobody_says_how(t):
     check("inferred from" in text and max(map(len, text.splitlines())) <= 100, text)
 
 
+# What people's programs die of, as their own interpreters say it: name, place where there is one, and a part of the line.
+FAILURES = [
+    ([PYTHON, "-c", "import nosuchmodule"], "module-missing", "nosuchmodule"),
+    ([PYTHON, "-c", "open('/no/such/shard.bin')"], "file-missing", "/no/such/shard.bin"),
+    ([PYTHON, "-c", "raise ValueError('the batch of step 7 is empty')"], "program-failed", "the batch of step 7 is empty"),
+    ([PYTHON, "-c", "import socket; a = socket.socket(); a.bind(('127.0.0.1', 0)); socket.socket().bind(a.getsockname())"],
+     "port-taken", "Address already in use"),
+    ([PYTHON, "-c", "import argparse; p = argparse.ArgumentParser(); p.add_argument('--lr'); p.parse_args(['--rate', '1'])"],
+     "arguments", "--rate 1"),
+    ([PYTHON, "-c", "import pickle; pickle.dumps(lambda: 1)"], "pickle", "pickle"),
+    ([PYTHON, "-c", "[].x"], "program-failed", "has no attribute"),
+    (["sh", "-c", "nosuchprogram --nodes 2"], "program-missing", "nosuchprogram"),
+    (["sh", "-c", "echo full > /dev/full"], "disk-full", "No space left on device"),
+    (["sh", "-c", "echo working; kill -SEGV $$"], "segfault", "working"),
+    (["sh", "-c", "echo working; exit 3"], "program-failed", "working"),
+]
+
+
+def test_a_run_that_failed_says_why(t):
+    for number, (command, cause, words) in enumerate(FAILURES, 1):
+        done = t.call("run", "--", *command, exit=None, limit_s=60)
+        check(f"{cause}: " in done.stderr, f"{command}: its end does not say {cause}:\n{done.stderr}")
+        told = json.loads(t.call("explain", f"r-{number}", "-o", "json").stdout)
+        check(causes(told)[:1] == [cause], f"{command}: {causes(told)}")
+        first = told["causes"][0]
+        check(words in first["what"] + "".join(first["evidence"]), f"{command}: {first}")
+        check(first["stops"] and first["fix"], f"{command}: no way on: {first}")
+
+
+def test_the_rank_that_failed_first_is_quoted(t):
+    script = t.write("ranks.py", "import os, time\nif os.environ['RANK'] == '1':\n    raise KeyError('weights')\ntime.sleep(60)\n")
+    t.call("run", "--ranks", "2", "--", PYTHON, script, exit=None, limit_s=60)
+    first = json.loads(t.call("explain", "r-1", "-o", "json").stdout)["causes"][0]
+    check(first["rank"] == 1 and "KeyError: 'weights'" in first["what"] and "ranks.py:3" in first["evidence"], f"{first}")
+
+
 def test_a_run_is_explained_by_its_name(t):
     for name in ("adds", "subtracts"):
         t.call("run", "--name", name, "--cpus", "0.1", "--", "true", limit_s=60)

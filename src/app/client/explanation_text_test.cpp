@@ -59,6 +59,29 @@ TEST(ExplanationText, NamesCauseEvidenceShareGainAndFix) {
     EXPECT_THAT(summary, HasSubstr("stoker explain r-7"));
 }
 
+// It failed before its first step: why is the answer, and thirty rules that had nothing to judge are none.
+TEST(ExplanationText, WhatFailedSaysWhyAndNoMore) {
+    api::ExplanationView view = starved();
+    view.state = RunState::failed;
+    view.cause = Cause::user_error;
+    view.steps = view.warm_up_steps = 0;
+    view.terms.clear();
+    view.gap_s.reset();
+    view.diagnoses = {{.name = "module-missing",
+                       .what = "a Python module is not installed here",
+                       .evidence = {"ModuleNotFoundError: No module named 'apex'", "train.py:3"},
+                       .fix = "pip install NAME",
+                       .stops = true}};
+    const std::string text = explanation_text(view, Style{});
+    for (const char* part : {"r-7 failed (user_error)", "No module named 'apex'; train.py:3", "pip install NAME"})
+        EXPECT_THAT(text, HasSubstr(part));
+    EXPECT_THAT(text, Not(HasSubstr("Could not be known")));
+    view.diagnoses.clear();
+    view.outside = true;
+    EXPECT_THAT(explanation_text(view, Style{}), Not(HasSubstr("better than planned")));
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("stoker describe r-7"));
+}
+
 TEST(ExplanationText, SaysWhenNothingIsFoundOrKnown) {
     api::ExplanationView view = starved();
     view.diagnoses.clear();

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/embedded.h"
+#include "base/enum_words.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "base/tsv.h"
@@ -23,6 +24,7 @@ constexpr std::size_t kMostLines = 5'000;  // looked at
 struct KnownWords {
     std::vector<std::string_view> parts;  // that follow each other in a line
     std::string_view name, what, fix;
+    HealthLayer layer = HealthLayer::model;
     bool consequence = false;
 };
 
@@ -30,14 +32,15 @@ const std::vector<KnownWords>& known_words() {
     static const std::vector<KnownWords> list = [] {
         std::vector<KnownWords> found;
         const auto table = Tsv::read(embedded_bytes("readings/last_words.tsv"), "readings/last_words.tsv");
-        CHECK(table.ok() && table->header().size() == 7);  // our own data
+        CHECK(table.ok() && table->header().size() == 8);  // our own data
         for (std::size_t row = 0; row < table->rows(); ++row) {
             KnownWords words{.parts = {},
                              .name = table->at(row, 0),
-                             .what = table->at(row, 3),
-                             .fix = table->at(row, 4) == "-" ? "" : table->at(row, 4),
+                             .what = table->at(row, 4),
+                             .fix = table->at(row, 5) == "-" ? "" : table->at(row, 5),
+                             .layer = enum_named<HealthLayer>(table->at(row, 2)).value_or(HealthLayer::model),
                              .consequence = table->at(row, 1) == "consequence"};
-            std::string_view rest = table->at(row, 2);
+            std::string_view rest = table->at(row, 3);
             for (std::size_t at = rest.find(".."); at != std::string_view::npos; at = rest.find("..")) {
                 words.parts.push_back(rest.substr(0, at));
                 rest.remove_prefix(at + 2);
@@ -182,24 +185,20 @@ LastWords words_of(const Said& said, const std::vector<std::string_view>& lines)
     // "Error(s) in loading state_dict for Net:" goes on in the next line.
     if (text.ends_with(":") && said.at + 1 < lines.size() && !trim(lines[said.at + 1]).empty())
         text += " " + std::string(trim(lines[said.at + 1]));
-    LastWords words{.line = printable(text, kMostLine), .where = said.where};
+    LastWords words{.line = printable(text, kMostLine), .number = said.at + 1, .where = said.where};
     if (said.known != nullptr) {
         words.name = said.known->name;
         words.what = said.known->what;
         words.fix = said.known->fix;
+        words.layer = said.known->layer;
         words.consequence = said.known->consequence;
     }
     return words;
 }
 
-}  // namespace
-
-std::optional<LastWords> last_words(std::string_view tail) {
-    std::vector<std::string> texts;
-    for (const std::string_view line : split_lines(tail)) texts.push_back(plain(line));
+std::optional<LastWords> words_in(std::vector<std::string> texts) {
     while (!texts.empty() && trim(texts.back()).empty()) texts.pop_back();
     if (texts.empty()) return std::nullopt;
-    if (texts.size() > kMostLines) texts.erase(texts.begin(), texts.end() - static_cast<std::ptrdiff_t>(kMostLines));
     std::vector<std::string_view> lines;
     lines.reserve(texts.size());
     for (const std::string& text : texts) lines.push_back(without_prefix(text));
@@ -235,6 +234,18 @@ std::optional<LastWords> last_words(std::string_view tail) {
         if (sounds_like_an_error(lines[i])) return words_of({.at = i, .line = lines[i], .where = ""}, lines);
     LastWords words = words_of({.at = lines.size() - 1, .line = lines.back(), .where = ""}, lines);
     words.told = false;
+    return words;
+}
+
+}  // namespace
+
+std::optional<LastWords> last_words(std::string_view tail) {
+    std::vector<std::string> texts;
+    std::vector<std::string_view> all = split_lines(tail);
+    const std::size_t before = all.size() > kMostLines ? all.size() - kMostLines : 0;
+    for (std::size_t i = before; i < all.size(); ++i) texts.push_back(plain(all[i]));
+    auto words = words_in(std::move(texts));
+    if (words) words->number += before;
     return words;
 }
 

@@ -3,9 +3,12 @@
 // much; what it means and what to do, where data/readings/last_words.tsv has it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/health.h"
 
 namespace stoker {
 
@@ -14,8 +17,9 @@ struct LastWords {
     std::string where;      // "train.py:88, in step": the innermost line of the program's own; empty: not told
     std::string_view name;  // "gpu-memory"; empty: nobody wrote down what this means
     std::string_view what, fix;
-    bool consequence = false;  // of what happened on another rank, or it was told to end
-    bool told = true;          // false: no more than the last line that it printed
+    HealthLayer layer = HealthLayer::model;  // whose fault it is
+    bool consequence = false;                // of what happened on another rank, or it was told to end
+    bool told = true;                        // false: no more than the last line that it printed
 };
 // None: there is no line at all. `tail`: the last lines of one rank, the first of them may be cut.
 std::optional<LastWords> last_words(std::string_view tail);

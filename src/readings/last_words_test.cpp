@@ -4,6 +4,7 @@
 
 #include "base/embedded.h"
 #include "base/tsv.h"
+#include "readings/tool_output.h"
 
 namespace stoker {
 namespace {
@@ -151,12 +152,30 @@ TEST(LastWords, AnyBytesAreRead) {
     EXPECT_LE(words->line.size(), 1300u);
 }
 
+// stoker doctor --read of what is left of a job, whatever wrote it.
+TEST(LastWords, ALogOfAnyProgramIsRead) {
+    const std::string log =
+        "step 1\nstep 2\n" + std::string(kCases[0].text) + "srun: error: n1: task 0: Exited with exit code 1\n";
+    const auto report = read_tool_files({{"slurm-7.out", log}}, {});
+    ASSERT_TRUE(report) << report.error().message();
+    ASSERT_EQ(report->readings.size(), 1u);
+    const ToolReading& reading = report->readings[0];
+    EXPECT_EQ(reading.tool, Tool::program_log);
+    ASSERT_EQ(reading.notes.size(), 1u);
+    EXPECT_EQ(reading.notes[0].line, 11u);
+    EXPECT_THAT(reading.notes[0].message, HasSubstr("the GPU's memory is full: torch.OutOfMemoryError"));
+    EXPECT_EQ(reading.checks[0].name, "gpu-memory");
+    EXPECT_THAT(report->conclusion, HasSubstr("the GPU's memory is full"));
+    // Text that is no log is none.
+    EXPECT_FALSE(read_tool_files({{"notes.txt", "we met on Monday\n"}}, {}));
+}
+
 // Every row can be met: none stands behind one that takes all its lines.
 TEST(LastWords, EachRowIsReached) {
     const auto table = Tsv::read(embedded_bytes("readings/last_words.tsv"), "readings/last_words.tsv");
     ASSERT_TRUE(table);
     for (std::size_t row = 0; row < table->rows(); ++row) {
-        std::string line(table->at(row, 2));
+        std::string line(table->at(row, 3));
         for (std::size_t at = line.find(".."); at != std::string::npos; at = line.find(".."))
             line.replace(at, 2, " x ");
         const auto words = last_words(line + "\n");

@@ -316,6 +316,7 @@ Result<ToolReading> read_tool_output(Tool tool, std::string_view text, const std
         case Tool::azure_nic: return read_azure_nic(text, file, context);
         case Tool::kernel_log: return read_kernel_log(text, file, context);
         case Tool::dcgm_metrics: return read_dcgm_metrics(text, file, context);
+        case Tool::program_log: return read_program_log(text, file, context);
         case Tool::script:
         case Tool::unknown: break;
     }
@@ -337,7 +338,8 @@ Result<ToolReport> read_tool_files(const std::vector<ToolFile>& files, ToolConte
     KubeState cluster;
     for (const ToolFile& file : files) {
         std::string text = plain_text(file.text);
-        const Tool tool = recognise(text);
+        Tool tool = recognise(text);
+        if (tool == Tool::unknown && ends_with_an_error(text)) tool = Tool::program_log;
         // Errors of these are told when the file is read for itself.
         if (tool == Tool::kubernetes) (void)read_kube_objects(text, file.name, cluster);
         texts.emplace_back(tool, std::move(text));

@@ -32,9 +32,10 @@ enum class Tool : std::uint8_t {
     azure_nic,        // az network nic show, nic list
     kernel_log,       // dmesg, journalctl -k: Xid lines of NVIDIA's driver
     dcgm_metrics,     // the text of a DCGM exporter
+    program_log,      // any program's output that ends with an error: what it said last (last_words.h)
     script,           // what started it all; the caller's, who can read scripts
 };
-constexpr std::array<std::pair<Tool, std::string_view>, 18> enum_names(Tool) {
+constexpr std::array<std::pair<Tool, std::string_view>, 19> enum_names(Tool) {
     return {{{Tool::unknown, "unknown"},
              {Tool::nvidia_smi, "nvidia-smi"},
              {Tool::nvidia_smi_xml, "nvidia-smi -q -x"},
@@ -52,6 +53,7 @@ constexpr std::array<std::pair<Tool, std::string_view>, 18> enum_names(Tool) {
              {Tool::azure_nic, "az network nic show"},
              {Tool::kernel_log, "dmesg"},
              {Tool::dcgm_metrics, "DCGM exporter"},
+             {Tool::program_log, "a program's log that ends with an error"},
              {Tool::script, "script"}}};
 }
 std::string_view word_of(Tool tool);

@@ -113,9 +113,12 @@ Result<ToolReading> read_azure_extension(std::string_view text, const std::strin
 
 Result<ToolReading> read_kernel_log(std::string_view text, const std::string& file, const ToolContext& context);
 Result<ToolReading> read_dcgm_metrics(std::string_view text, const std::string& file, const ToolContext& context);
+Result<ToolReading> read_program_log(std::string_view text, const std::string& file, const ToolContext& context);
 
 bool is_xid_line(std::string_view line);     // of a kernel log
 bool is_dcgm_metric(std::string_view line);  // of a DCGM exporter
+// A traceback, or a line whose meaning is known, is the last that a program said.
+bool ends_with_an_error(std::string_view text);
 // The line of the table with the versions.
 bool is_smi_banner(std::string_view line);
 // Whether smi_csv's header is what nvidia-smi --query-gpu writes.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+#include "base/units.h"
 #include "readings/last_words.h"
 
 namespace stoker {
@@ -89,10 +91,73 @@ ToldDiagnosis told_of(const Run& run, const FailedRank& failed, const LastWords&
     return told;
 }
 
+std::string memory_text(std::int64_t bytes) {
+    return bytes < (std::int64_t{1} << 30) ? fmt::format("{} MiB", bytes >> 20)
+                                           : format_bytes_gib(Bytes(static_cast<double>(bytes)));
+}
+
+void tell_memory(const Run& run, ToldDiagnosis& told) {
+    const std::int64_t limit = run.spec.per_rank.memory_bytes;
+    told.name = "memory-limit";
+    told.what = limit > 0
+                    ? fmt::format("a rank reached its memory limit of {} and was killed for it", memory_text(limit))
+                    : "the memory of the machine was used up, and it was killed for that";
+    const auto& ranks = run.attempts.back().ranks;
+    const auto peak = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
+        return a.peak_memory_bytes < b.peak_memory_bytes;
+    });
+    if (peak != ranks.end() && peak->peak_memory_bytes > 0)
+        told.evidence.push_back(
+            fmt::format("{} at its peak on rank {}", memory_text(peak->peak_memory_bytes), peak - ranks.begin()));
+    if (run.spec.prediction && run.spec.prediction->memory_bytes > 0)
+        told.evidence.push_back(memory_text(run.spec.prediction->memory_bytes) + " predicted");
+    told.fix = limit > 0 ? fmt::format(
+                               "more memory: --memory {}MiB (run: memory); or a smaller batch, fewer workers of "
+                               "the loader",
+                               (limit * 3 / 2) >> 20)
+                         : "a smaller batch, fewer workers of the loader, or a larger machine; --memory (run: memory) "
+                           "keeps a place for it";
+}
+
+// What ended it was not its program: a limit that it was given, or its machine.
+std::optional<ToldDiagnosis> end_by_others(const Run& run) {
+    if (run.state != RunState::failed && run.state != RunState::expired) return std::nullopt;
+    ToldDiagnosis told{.share_of_gap = std::nullopt, .stops = true};
+    told.what = run.detail.empty() ? std::string(meaning_of(run.cause)) : run.detail;
+    told.name = replace_all(to_string(run.cause), "_", "-");
+    switch (run.cause) {
+        case Cause::oom: tell_memory(run, told); return told;
+        case Cause::timeout:
+            told.name = "time-limit";
+            told.fix =
+                "a longer --timeout (run: timeout); with checkpoints (run: checkpoint) the next goes on where this "
+                "one ended: stoker resume " +
+                run.id.text();
+            return told;
+        case Cause::lease:
+            told.name = "lease-ended";
+            told.fix = fmt::format("a longer lease (run: lease), or stoker lease {} while it runs", run.id.text());
+            return told;
+        case Cause::node_lost:
+        case Cause::lost_contact:
+            told.fix = "stoker nodes says what is known of the machine; more tries: --attempts (run: attempts)";
+            return told;
+        case Cause::device_fault:
+            told.fix = "stoker nodes and stoker doctor on that machine; it takes no work until it is repaired";
+            return told;
+        case Cause::evicted:
+        case Cause::preempted:
+            told.fix = "more tries (run: attempts), checkpoints between them (run: checkpoint), or class: guaranteed";
+            return told;
+        default: return std::nullopt;
+    }
+}
+
 }  // namespace
 
 std::optional<ToldDiagnosis> end_in_words(const Run& run, const LogTail& tail) {
     if (run.attempts.empty()) return std::nullopt;
+    if (auto limit = end_by_others(run)) return limit;
     struct Told {
         FailedRank who;
         LastWords words;

@@ -1,4 +1,5 @@
-// Why an attempt failed, in its program's own words: the end of the logs of its ranks, read and told as what stops it.
+// Why a run failed: the limit or the machine that ended it, else its program's own words, read from the end of the logs
+// of its ranks. Told as what stops it.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@ namespace stoker {
 // The last lines that a rank printed; an error where its log cannot be had.
 using LogTail = std::function<Result<std::string>(int rank)>;
 
-// None: the attempt did not end by its program's doing, or no rank that did said a word. Of several ranks the one that
+// None: it did not fail, or no rank that did said a word. Of several ranks the one that
 // ended first counts, unless all that it says is that another did.
 std::optional<ToldDiagnosis> end_in_words(const Run& run, const LogTail& tail);
 

@@ -69,7 +69,35 @@ TEST(EndWords, NobodySaidAWord) {
         end_in_words(failed_run(), [](int) -> Result<std::string> { return Error(ErrorKind::not_found, "gone"); }));
 }
 
-// What others did to it is told elsewhere: a limit, a drain, an eviction.
+// A limit that it was given: its figures, and what to set.
+TEST(EndWords, ALimitIsTold) {
+    Run run = failed_run();
+    const LogTail tail = [](int) { return Result<std::string>(std::string("Error: never asked for\n")); };
+    run.state = RunState::failed;
+    run.cause = Cause::oom;
+    run.spec.per_rank.memory_bytes = 200 << 20;
+    run.attempts.back().ranks[0].cause = run.attempts.back().ranks[1].cause = Cause::oom;
+    run.attempts.back().ranks[1].peak_memory_bytes = 199 << 20;
+    auto told = end_in_words(run, tail);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->name, "memory-limit");
+    EXPECT_THAT(told->what, HasSubstr("its memory limit of 200 MiB"));
+    EXPECT_EQ(told->evidence.at(0), "199 MiB at its peak on rank 1");
+    EXPECT_THAT(told->fix, HasSubstr("--memory 300MiB"));
+    run.state = RunState::expired;
+    run.cause = Cause::timeout;
+    run.detail = "ran for its 2 s";
+    told = end_in_words(run, tail);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->name, "time-limit");
+    EXPECT_EQ(told->what, "ran for its 2 s");
+    // A person did it, or it goes on.
+    run.cause = Cause::cancelled;
+    run.state = RunState::cancelled;
+    EXPECT_FALSE(end_in_words(run, tail));
+}
+
+// What others did to a rank is not looked for in its log.
 TEST(EndWords, OnlyOfWhatTheProgramDid) {
     Run run = failed_run();
     const LogTail tail = [](int) { return Result<std::string>(std::string("Traceback: x\nError: y\n")); };

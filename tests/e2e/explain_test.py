@@ -137,6 +137,17 @@ def test_a_run_that_failed_says_why(t):
         first = told["causes"][0]
         check(words in first["what"] + "".join(first["evidence"]), f"{command}: {first}")
         check(first["stops"] and first["fix"], f"{command}: no way on: {first}")
+        described = " ".join(t.call("describe", f"r-{number}").stdout.split())
+        check(words in described or "does not say why" in described or "signal" in described, f"{command}: {described}")
+
+
+def test_a_run_that_a_limit_ended_says_which(t):
+    t.call("run", "--memory", "64MiB", "--", PYTHON, "-c", "x = bytearray(10 ** 9)", exit=None, limit_s=60)
+    first = json.loads(t.call("explain", "r-1", "-o", "json").stdout)["causes"][0]
+    check(first["cause"] in ("memory-limit", "host-memory", "killed"), f"{first}")
+    t.call("run", "--timeout", "2s", "--", "sleep", "60", exit=None, limit_s=60)
+    first = json.loads(t.call("explain", "r-2", "-o", "json").stdout)["causes"][0]
+    check(first["cause"] == "time-limit" and "--timeout" in first["fix"], f"{first}")
 
 
 def test_the_rank_that_failed_first_is_quoted(t):

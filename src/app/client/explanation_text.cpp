@@ -158,7 +158,8 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
     lines.out_ += gap_text(view);
     // Of a program that failed before its first steps there is nothing to judge: why it failed is the answer.
     const bool stopped = !view.diagnoses.empty() && view.diagnoses.front().stops;
-    if (stopped && view.state == RunState::failed && !(view.steps > 0)) return lines.out_;
+    const bool over = view.state == RunState::failed || view.state == RunState::expired;
+    if (stopped && over && !(view.steps > 0)) return lines.out_;
     add_notes("Ruled out", view.ruled_out, lines);
     add_notes("Could not be known", view.not_known, lines);
     return lines.out_;

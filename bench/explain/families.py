@@ -287,6 +287,8 @@ class Bench:
             true = self.true_cost(drawn, truth)
             if true > 0.002:
                 record["near"] = abs(found["cost_s"] / true - 1) <= 0.3
+                if found.get("cost_low_s") is not None:
+                    record["held"] = found["cost_low_s"] <= true <= found["cost_high_s"]
                 told = f"  cost {1e3 * found['cost_s']:.0f} told, {1e3 * true:.0f} ms true{'' if record['near'] else ' FAR'}"
         step = explain.step_of(explanation)
         record["line"] = (f"{number:3d} {drawn.group:5s} {verdict:6s} {drawn.title}: {', '.join(named) or '-'}  step {1e3 * step if step else 0:.0f} told,"

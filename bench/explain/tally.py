@@ -74,9 +74,12 @@ def figures(records):
     hidden = [each for each in judged if each["group"] == "fault" and not each["knowable"]]
     pairs = [each for each in judged if each["group"] == "pair"]
     told = [each for each in judged if each.get("near") is not None]
+    ranged = [each for each in judged if each.get("held") is not None]
     count = lambda those, verdict: sum(each["verdict"] == verdict for each in those)
     return {"right first": (count(faults, "ok"), len(faults)), "healthy accused": (count(healthy, "wrong"), len(healthy)),
-            "costs within 30 %": (sum(each["near"] for each in told), len(told)), "silent": (count(faults, "silent"), len(faults)),
+            "costs within 30 %": (sum(each["near"] for each in told), len(told)),
+            "costs within the range that is told": (sum(each["held"] for each in ranged), len(ranged)),
+            "silent": (count(faults, "silent"), len(faults)),
             "wrong alone": (count(faults, "wrong"), len(faults)), "wrong where its way cannot tell": (count(hidden, "wrong"), len(hidden)),
             "pairs, both named": (count(pairs, "ok"), len(pairs)), "faults too small to claim": (len(small), len(records)),
             "failed": (len(records) - len(judged), len(records))}

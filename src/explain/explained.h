@@ -58,6 +58,7 @@ struct ToldDiagnosis {
     std::string name, what;
     std::vector<std::string> evidence;
     double cost_s = 0;                   // of a step
+    CostRange cost_range;                // none: it was measured
     std::optional<double> share_of_gap;  // of what the step is longer than predicted
     double expected_gain = 0;            // of the time of a step, at most
     std::string fix;

@@ -196,6 +196,7 @@ void add_diagnoses(const RunEvidence& evidence, ExplainedRun& out) {
                            .what = each.what,
                            .evidence = each.evidence,
                            .cost_s = each.cost_s,
+                           .cost_range = each.cost_range,
                            .share_of_gap = std::nullopt,
                            .expected_gain = 0,
                            .fix = each.fix,

@@ -76,6 +76,8 @@ void fields(V& visit, ExplainedTimeline& v) {
 template <class V>
 void fields(V& visit, ToldDiagnosis& v) {
     visit("cause", v.name);
+    visit("cost_high_s", v.cost_range.high_s);
+    visit("cost_low_s", v.cost_range.low_s);
     visit("cost_s", v.cost_s);
     visit("evidence", v.evidence);
     visit("expected_gain", v.expected_gain);

@@ -29,12 +29,18 @@ struct EvidenceSpan {
     double from_s = 0, to_s = 0;
 };
 
+// Where what a cause costs is inferred from other measures: between these, in seconds of a step.
+struct CostRange {
+    std::optional<double> low_s, high_s;
+};
+
 // What a rule found. `cost_s` is its part of a step, as far as it can be told; the gain of the fix is at most that.
 struct Diagnosis {
     std::string what;                   // one line
     std::vector<std::string> evidence;  // figures with units
     double cost_s = 0;
-    std::string fix;  // a command, or the line to change
+    CostRange cost_range;  // where it is inferred; none: it was measured
+    std::string fix;       // a command, or the line to change
     std::optional<int> rank;
     bool stops = false;  // nothing goes on, or will not for long: told first
     // Its program tells it, or does it at its own steps: no lack of processors, memory or disk explains it.

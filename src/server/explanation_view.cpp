@@ -42,6 +42,8 @@ ExplanationView view_of_explanation(const ExplainedRun& e) {
                                   .what = each.what,
                                   .evidence = each.evidence,
                                   .cost_s = each.cost_s,
+                                  .cost_low_s = each.cost_range.low_s,
+                                  .cost_high_s = each.cost_range.high_s,
                                   .share_of_gap = each.share_of_gap,
                                   .expected_gain = each.expected_gain,
                                   .fix = each.fix,

@@ -52,7 +52,9 @@ struct TimelineView {
 struct DiagnosisView {
     std::string name, what;
     std::vector<std::string> evidence;
-    double cost_s = 0;                   // of a step
+    double cost_s = 0;  // of a step
+    // Where it is inferred from other measures: between these. Left out: it was measured.
+    std::optional<double> cost_low_s, cost_high_s;
     std::optional<double> share_of_gap;  // of what the step is longer than predicted
     double expected_gain = 0;            // of the time of a step, at most
     std::string fix;
@@ -133,6 +135,8 @@ void fields(V& visit, TimelineView& v) {
 template <class V>
 void fields(V& visit, DiagnosisView& v) {
     visit("cause", v.name);
+    visit("cost_high_s", v.cost_high_s);
+    visit("cost_low_s", v.cost_low_s);
     visit("cost_s", v.cost_s);
     visit("evidence", v.evidence);
     visit("expected_gain", v.expected_gain);

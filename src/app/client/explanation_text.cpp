@@ -67,7 +67,11 @@ void add_diagnosis(const api::DiagnosisView& diagnosis, const Style& style, Expl
     lines.add("what", diagnosis.what);
     if (!diagnosis.evidence.empty()) lines.add("evidence", join(diagnosis.evidence, "; "));
     if (diagnosis.cost_s > 0 && !diagnosis.stops) {
-        std::string text = fmt::format("{} a step", explained_seconds_text(diagnosis.cost_s));
+        std::string text = explained_seconds_text(diagnosis.cost_s);
+        if (diagnosis.cost_low_s && diagnosis.cost_high_s)
+            text += fmt::format(" ({} - {})", explained_seconds_text(*diagnosis.cost_low_s),
+                                explained_seconds_text(*diagnosis.cost_high_s));
+        text += " a step";
         if (diagnosis.share_of_gap) text += fmt::format(", {:.0f} % of the gap", 100 * *diagnosis.share_of_gap);
         if (diagnosis.expected_gain >= 0.005)
             text += fmt::format("; without it steps take up to {:.0f} % less", 100 * diagnosis.expected_gain);

@@ -68,9 +68,11 @@ Diagnosis of_quota(const RunEvidence& evidence, const RankEvidence& worst, doubl
     const auto limit = worst.mean("cpu_limit"), cpu = worst.mean("cpu"), threads = worst.mean("threads");
     // Ranks that are not stopped at the same moments wait for each other as well: at most for all that none of them
     // works, nor waits for data. The middle of both.
-    if (cpu && evidence.ranks.size() > 1 && widest_pool(evidence) <= 1)
-        found.cost_s = std::max(found.cost_s,
-                                (found.cost_s + step * std::max(0.0, 1 - *cpu) - worst.mean("wait_s").value_or(0)) / 2);
+    if (cpu && evidence.ranks.size() > 1 && widest_pool(evidence) <= 1) {
+        const double most = step * std::max(0.0, 1 - *cpu) - worst.mean("wait_s").value_or(0);
+        found.cost_range = {found.cost_s, std::max(found.cost_s, most)};
+        found.cost_s = (*found.cost_range.low_s + *found.cost_range.high_s) / 2;
+    }
     if (limit) {
         found.evidence.push_back(fmt::format("the limit is {:.2f} processors", *limit));
         found.figures.push_back(told_figure("cpu_limit", *limit, "processors"));
@@ -87,8 +89,11 @@ Diagnosis of_quota(const RunEvidence& evidence, const RankEvidence& worst, doubl
     // the plan says that the work takes.
     found.fix = fix + "; or raise the processors of a rank (run: cpus, or --cpus)";
     tell_pools(pools, found);
-    if (const auto beyond = step_beyond_plan(evidence); beyond && step > evidence.planned.step_high_s.value_or(0))
+    if (const auto beyond = step_beyond_plan(evidence); beyond && step > evidence.planned.step_high_s.value_or(0)) {
+        const double stopped = found.cost_range.low_s.value_or(found.cost_s);
         found.cost_s = std::max(found.cost_s, std::min(*beyond, step));
+        found.cost_range = {stopped, std::max(found.cost_s, found.cost_range.high_s.value_or(0))};
+    }
     return found;
 }
 
@@ -98,6 +103,14 @@ double cost_within_plan(const RunEvidence& evidence, double upper) {
     if (!beyond) return upper;
     const Planned& planned = evidence.planned;
     return std::clamp(*beyond + *planned.step_s - planned.step_low_s.value_or(0), 0.0, upper);
+}
+
+// What an affinity costs: what threads queue for, or what the step takes beyond its plan, as far as the processors that
+// it takes away from the pool could have done it.
+double affinity_cost_s(const RunEvidence& evidence, const CommonQueue& queue, const OwnCrowd& crowd) {
+    const double wanted = std::min(widest_pool(evidence) * crowd.ranks, evidence.machine_cpus.value_or(1));
+    const double most = evidence.step_s().value_or(0) * std::max(0.0, 1 - crowd.processors / std::max(1.0, wanted));
+    return std::max(queue.cost_s, std::clamp(step_beyond_plan(evidence).value_or(0), 0.0, most));
 }
 
 // More threads are ready than there are processors for them.
@@ -121,6 +134,8 @@ Diagnosis of_crowd(const RunEvidence& evidence, CommonQueue queue, const std::op
     }
     const std::vector<PoolWidth> pools = pool_widths(evidence);
     if (crowd && crowd->affinity) {
+        found.cost_s = affinity_cost_s(evidence, queue, *crowd);
+        found.cost_range = {std::min(queue.least_s, found.cost_s), std::max(queue.most_s, found.cost_s)};
         found.what = fmt::format("an affinity keeps {} on {} {:.0f} of {:.0f} processors",
                                  crowd->ranks > 1 ? "several ranks" : "the threads of a rank",
                                  crowd->ranks > 1 ? "the same" : "only", crowd->processors, *evidence.machine_cpus);
@@ -131,6 +146,11 @@ Diagnosis of_crowd(const RunEvidence& evidence, CommonQueue queue, const std::op
         return found;
     }
     found.cost_s = cost_within_plan(evidence, queue.cost_s);
+    // What is burnt by threads that wait for each other cannot be told from work: the plan alone says how much that is.
+    const Planned& planned = evidence.planned;
+    const auto beyond = step_beyond_plan(evidence);
+    const double sure = beyond ? *beyond - (planned.step_high_s.value_or(*planned.step_s) - *planned.step_s) : 0;
+    found.cost_range = {std::clamp(sure, 0.0, found.cost_s), std::max(found.cost_s, queue.most_s)};
     tell_pools(pools, found);
     const double room = processors_of_rank(evidence);
     found.fix = wide_fix(evidence, pools, room);

@@ -25,16 +25,18 @@ DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence) {
         return diagnosis_ruled_out(
             fmt::format("{:.1f} threads of the run are ready for {:.0f} processors, whoever else is there",
                         crowd->ready, crowd->processors));
+    const double theirs = crowd ? 1 - crowd->part_beside(foreign->processors) : 1;
     const double wait = evidence.mean("run_wait").value_or(0), cpu = evidence.mean("cpu").value_or(0);
     Diagnosis found{.what = fmt::format("other programs use {:.2f} of {:.0f} processors, and the ranks wait for them",
                                         foreign->processors, *evidence.machine_cpus),
                     .evidence = {fmt::format("{:.2f} s per second in the run queue, {:.2f} processors in use by a rank",
                                              wait, cpu)},
-                    .cost_s = queue ? queue->cost_s * (crowd ? 1 - crowd->part_beside(foreign->processors) : 1) : 0,
+                    .cost_s = queue ? queue->cost_s * theirs : 0,
                     .fix = "stop the other work (top -o %CPU), or run on a machine of its own",
                     .rank = {}};
     found.figures = {deciding_figure("foreign_share", foreign->share, "of the machine", "neighbour.cpu_share"),
                      told_figure("foreign_cpu", foreign->processors, "processors")};
+    if (queue) found.cost_range = {theirs * queue->least_s, theirs * queue->most_s};
     if (queue)
         found.figures.push_back(
             deciding_figure("queue_share", queue->share, "of the processor time", "cpu.queue_share"));
@@ -43,6 +45,7 @@ DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence) {
             deciding_figure("steal_share", foreign->stolen, "of the machine", "neighbour.steal_share"));
         found.evidence.push_back(fmt::format("the hypervisor takes {} of the machine", percent_text(foreign->stolen)));
         found.cost_s = std::max(found.cost_s, *step * foreign->stolen);
+        found.cost_range = {};
     }
     return diagnosis_found(std::move(found));
 }

@@ -76,26 +76,30 @@ std::optional<CommonQueue> common_queue(const RunEvidence& evidence) {
         const auto whole = rank.mean("step_s") ? rank.mean("step_s") : rank.mean("compute_s");
         if (!share || !whole || (common && common->share <= *share)) continue;
         // Of the whole step: what its peers queue, it waits for in its collectives. Ready threads hold a step up for no
-        // longer than they wait.
-        const double waited = *rank.mean("run_wait") * *whole;
-        common = CommonQueue{.share = *share, .cost_s = std::min(*whole * *share / (1 + *share), waited)};
-        if (widest > 1) {
-            common->much = much_of(*common, *whole);
-            continue;
-        }
+        // longer than they wait, and by what one of them was kept from computing at least.
+        const double part = *share / (1 + *share), waited = *rank.mean("run_wait") * *whole;
+        CommonQueue queue{.share = *share, .cost_s = std::min(*whole * part, waited)};
+        queue.least_s = std::min(queue.cost_s, rank.mean("compute_s").value_or(*whole) * part);
+        queue.most_s = queue.cost_s;
+        const double worked = *whole * *rank.mean("cpu");
         // Threads that only carry bytes wait as well, and hold nothing up: what a rank that computes with one thread
         // was kept from is at most what is neither processor time nor waiting for data.
-        const double worked = *whole * *rank.mean("cpu");
-        double& cost = common->cost_s;
-        if (worked > 0 && *rank.mean("cpu") <= kCarries)
-            cost = std::clamp(cost, 0.0, std::max(0.0, *whole - worked - rank.mean("wait_s").value_or(0)));
+        if (widest <= 1 && worked > 0 && *rank.mean("cpu") <= kCarries)
+            queue.cost_s = std::min(queue.cost_s, std::max(0.0, *whole - worked - rank.mean("wait_s").value_or(0)));
+        queue.least_s = std::min(queue.least_s, queue.cost_s);
         // Of one that tells what that thread waited the rest can only lie in its collectives. Whether it is much, what
         // is told decides: threads of its libraries may wait all the time and hold nothing up.
-        const auto told = rank.mean("queued_s");
-        const double most = told ? std::clamp(cost, *told, *told + collectives.value_or(0)) : cost;
-        if (told) cost = *told;
-        common->much = much_of(*common, *whole);
-        if (common->much) cost = most;
+        const auto told = widest <= 1 ? rank.mean("queued_s") : std::nullopt;
+        if (told) {
+            const double most = std::clamp(queue.cost_s, *told, *told + collectives.value_or(0));
+            queue.cost_s = queue.least_s = *told;
+            queue.most_s = std::max(most, queue.cost_s);
+            queue.much = much_of(queue, *whole);
+            if (queue.much) queue.cost_s = most;
+        } else {
+            queue.much = much_of(queue, *whole);
+        }
+        common = queue;
     }
     return common;
 }
@@ -115,8 +119,8 @@ std::optional<double> threads_ready(const RunEvidence& evidence) {
 
 std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
     constexpr double kOver = 1.25;
-    constexpr double kOverAffinity = 1.1;  // where a pool is wider than what an affinity leaves it
-    constexpr double kFill = 0.6;          // they fill the processors themselves: it is not others who keep them
+    constexpr double kFull = 0.9;
+    constexpr double kFill = 0.6;  // they fill the processors themselves: it is not others who keep them
     if (!evidence.machine_cpus) return std::nullopt;
     struct Place {
         int ranks = 0;
@@ -143,7 +147,10 @@ std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
         const bool too_few = place.ranks > 1 || widest > processors;
         // Of more threads than there are processors the pools leave no doubt, however much others take.
         const bool sure = widest * place.ranks > processors, fills = place.used > kFill * processors;
-        if (too_few && place.ready > (sure ? kOverAffinity : kOver) * processors && (sure || fills))
+        // A pool that fills all that an affinity leaves it is kept by it, whether its threads queue or merely work
+        // less.
+        const bool full = sure && place.used >= kFull * processors;
+        if (too_few && (full || place.ready > kOver * processors) && (sure || fills))
             return OwnCrowd{
                 .ready = place.ready, .processors = processors, .affinity = true, .ranks = place.ranks, .fills = fills};
     }

@@ -39,7 +39,8 @@ std::optional<double> queued_seconds(const RankEvidence& rank, double step_s);
 // beyond is told of a straggler.
 struct CommonQueue {
     double share = 0, cost_s = 0;
-    bool much = false;  // over the threshold
+    double least_s = 0, most_s = 0;  // what it costs lies between these
+    bool much = false;               // over the threshold
 };
 std::optional<CommonQueue> common_queue(const RunEvidence& evidence);
 // Ranks that have more threads ready to run than there are processors for them, whoever else is there: on the machine,
@@ -70,8 +71,8 @@ double widest_pool(const RunEvidence& evidence);  // of all of them, one at leas
 // Processors that a rank has to itself: what it asked for, at most its limit, its affinity and its share of the
 // machine.
 double processors_of_rank(const RunEvidence& evidence);
-// What a step takes longer than planned, what it waits for data apart; none: there is no plan. Where measures say no more
-// than how long threads wait, a fault of computing costs about so much at most.
+// What a step takes longer than planned, what it waits for data apart; none: there is no plan. Where measures say no
+// more than how long threads wait, a fault of computing costs about so much at most.
 std::optional<double> step_beyond_plan(const RunEvidence& evidence);
 
 // Processors that programs use which are no ranks of the run, and the share of the machine's that is.

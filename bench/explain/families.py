@@ -93,7 +93,7 @@ KINDS = {
     "first": Kind(["warm-up"], of(400, 900), STEPS),
     "full-disk": Kind(["disk-full"], of(16, 60), WAYS, tmpfs_mb=True, needs=("mount",)),
     "link": Kind(["slow-link"], of(60, 300), PARTS, "twin", namespace=True, link=True, needs=("tc",), families=("decoder", "encoder", "mlp")),
-    "lock": Kind(["idle-in-step"], of(10, 40), STEPS, "injected_s"),
+    "lock": Kind(["idle-in-step"], of(10, 40), PARTS, "injected_s"),
 }
 ZOO = {"ended-early", "hang-sleep", "hang-stop", "hang-spin"}  # named otherwise there
 PAIRS = [("loader-slow", "checkpoint"), ("loader-compute", "gc"), ("loader-slow", "leak"), ("omp-wide", "loader-slow"), ("late-rank", "checkpoint"),

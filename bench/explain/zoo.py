@@ -292,7 +292,7 @@ def main():
         if "first" in FAULTS and number <= 6:
             burn(FAULTS["first"] / 1e3)
         if "lock" in FAULTS:
-            time.sleep(FAULTS["lock"] / 1e3)  # a lock of somebody else's: no rule knows it
+            time.sleep(FAULTS["lock"] / 1e3)  # a lock of somebody else's
         sick += time.perf_counter() - before if set(FAULTS) & {"gc", "evaluation", "synced-log", "grows", "turns", "late-rank", "lock"} else 0
         if "hang" in FAULTS and number == 40 and RANK == WORLD - 1:
             if FAULTS["hang"] == "stop":

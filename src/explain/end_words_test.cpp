@@ -15,8 +15,8 @@ RankStatus ended(int exit_code, std::int64_t at_us) {
             .ended_us = at_us};
 }
 
-Run failed_run() {
-    Run run;
+stoker::Run failed_run() {
+    stoker::Run run;
     run.id = RunId(7);
     run.attempts.emplace_back();
     run.attempts.back().ranks = {ended(1, 20), ended(1, 10)};
@@ -58,7 +58,7 @@ TEST(EndWords, NobodySaidAWord) {
     EXPECT_THAT(silent->what, HasSubstr("its output does not say why"));
     EXPECT_THAT(silent->fix, HasSubstr("stoker logs r-7 --rank 1"));
     // A shell tells the signal of what it ran.
-    Run shell = failed_run();
+    stoker::Run shell = failed_run();
     shell.attempts.back().ranks = {ended(139, 5)};
     const auto fault = end_in_words(shell, [](int) { return Result<std::string>(std::string("step 4\n")); });
     ASSERT_TRUE(fault);
@@ -71,7 +71,7 @@ TEST(EndWords, NobodySaidAWord) {
 
 // A limit that it was given: its figures, and what to set.
 TEST(EndWords, ALimitIsTold) {
-    Run run = failed_run();
+    stoker::Run run = failed_run();
     const LogTail tail = [](int) { return Result<std::string>(std::string("Error: never asked for\n")); };
     run.state = RunState::failed;
     run.cause = Cause::oom;
@@ -99,13 +99,13 @@ TEST(EndWords, ALimitIsTold) {
 
 // What others did to a rank is not looked for in its log.
 TEST(EndWords, OnlyOfWhatTheProgramDid) {
-    Run run = failed_run();
+    stoker::Run run = failed_run();
     const LogTail tail = [](int) { return Result<std::string>(std::string("Traceback: x\nError: y\n")); };
     run.attempts.back().ranks[0].cause = run.attempts.back().ranks[1].cause = Cause::oom;
     EXPECT_FALSE(end_in_words(run, tail));
     run.attempts.back().ranks = {ended(0, 5)};
     EXPECT_FALSE(end_in_words(run, tail));
-    EXPECT_FALSE(end_in_words(Run{}, tail));
+    EXPECT_FALSE(end_in_words(stoker::Run{}, tail));
 }
 
 }  // namespace

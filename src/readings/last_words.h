@@ -13,9 +13,10 @@
 namespace stoker {
 
 struct LastWords {
-    std::string line;       // as printed, in one line, without the prefixes of launchers
-    std::string where;      // "train.py:88, in step": the innermost line of the program's own; empty: not told
-    std::string_view name;  // "gpu-memory"; empty: nobody wrote down what this means
+    std::string line;        // as printed, in one line, without the prefixes of launchers
+    std::size_t number = 0;  // of that line in the text, from 1
+    std::string where;       // "train.py:88, in step": the innermost line of the program's own; empty: not told
+    std::string_view name;   // "gpu-memory"; empty: nobody wrote down what this means
     std::string_view what, fix;
     HealthLayer layer = HealthLayer::model;  // whose fault it is
     bool consequence = false;                // of what happened on another rank, or it was told to end

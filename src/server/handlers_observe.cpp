@@ -43,6 +43,14 @@ LogTail tail_of(Service& service, const Run& run) {
     };
 }
 
+// What was measured of the same stands behind it, as evidence.
+void tell_first(ToldDiagnosis end, std::vector<ToldDiagnosis>& diagnoses) {
+    for (const ToldDiagnosis& each : diagnoses)
+        if (each.name == end.name) end.evidence.push_back(each.what);
+    std::erase_if(diagnoses, [&](const ToldDiagnosis& each) { return each.name == end.name; });
+    diagnoses.insert(diagnoses.begin(), std::move(end));
+}
+
 // What get_series needs of the state.
 struct SeriesLook {
     int ranks = 1;
@@ -133,7 +141,7 @@ void get_explanation(Service& service, const ExchangePtr& exchange) {
                 // Read when it is asked for: the log is kept as long as the run.
                 if (part.ended)
                     if (auto end = end_in_words(stands.run, tail_of(service, stands.run)))
-                        told.diagnoses.insert(told.diagnoses.begin(), std::move(*end));
+                        tell_first(std::move(*end), told.diagnoses);
                 exchange->send(codec::write(view_of_explanation(told)));
             });
         });

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/client/client.h"
+#include "app/client/explanation_text.h"
 #include "app/client/run_text.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"

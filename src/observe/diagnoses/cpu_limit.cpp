@@ -21,14 +21,6 @@ std::string pool_settings(const std::vector<PoolWidth>& pools, double threads, b
     return join(words, " ");
 }
 
-// Pools of several threads each: those of OpenMP spin while those of the other compute.
-bool pools_take_turns(const RunEvidence& evidence, const std::vector<PoolWidth>& pools) {
-    if (lower(evidence.planned.waiting.value_or("")) == "passive") return false;
-    return std::count_if(pools.begin(), pools.end(), [](const PoolWidth& pool) {
-               return pool.threads > 1 && (pool.told || pool.variable == kThreadPools[0].variable);
-           }) > 1;
-}
-
 void tell_pools(const std::vector<PoolWidth>& pools, Diagnosis& found) {
     std::vector<std::string> words;
     for (const PoolWidth& pool : pools) {
@@ -51,7 +43,7 @@ std::string wide_fix(const RunEvidence& evidence, const std::vector<PoolWidth>& 
     }
     if (const std::string settings = pool_settings(pools, threads, true); !settings.empty())
         return settings + " (run: environment)";
-    if (pools_take_turns(evidence, pools))
+    if (pools_take_turns(evidence))
         return "--env OMP_WAIT_POLICY=PASSIVE (run: environment): threads of OpenMP spin while those of the other "
                "library compute";
     return "";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "base/thread_pools.h"
 
 namespace stoker {
@@ -104,10 +105,19 @@ std::optional<CommonQueue> common_queue(const RunEvidence& evidence) {
     return common;
 }
 
+bool pools_take_turns(const RunEvidence& evidence) {
+    if (lower(evidence.planned.waiting.value_or("")) == "passive") return false;
+    const std::vector<PoolWidth> pools = pool_widths(evidence);
+    return std::count_if(pools.begin(), pools.end(), [](const PoolWidth& pool) {
+               return pool.threads > 1 && (pool.told || pool.variable == kThreadPools[0].variable);
+           }) > 1;
+}
+
 bool pools_fit(const RunEvidence& evidence) {
     const double widest = widest_pool(evidence);
     // A rank that uses more processors than its pools have threads has threads that nobody told of.
-    return evidence.machine_cpus && evidence.mean("cpu").value_or(0) <= kCarries * widest &&
+    return evidence.machine_cpus && !pools_take_turns(evidence) &&
+           evidence.mean("cpu").value_or(0) <= kCarries * widest &&
            widest * static_cast<double>(evidence.ranks.size()) <= *evidence.machine_cpus;
 }
 

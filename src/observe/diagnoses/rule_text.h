@@ -57,6 +57,7 @@ std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence);
 // The pools of all ranks together are no wider than the machine: what is ready beyond them are workers of a loader and
 // the like, now and then. Up to so many times its processors that is no crowd.
 constexpr double kOverWithWorkers = 1.5;
+bool pools_take_turns(const RunEvidence& evidence);  // several, of which one spins while another computes
 bool pools_fit(const RunEvidence& evidence);
 std::optional<double> threads_ready(const RunEvidence& evidence);  // running or waiting for a processor, of all ranks
 // Threads of the libraries that a rank computes with: what the program tells (python/stoker_torch), else what its

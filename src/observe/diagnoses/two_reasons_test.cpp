@@ -228,6 +228,25 @@ TEST(TwoReasons, SeveralThreadsNeedNoHookToWait) {
     EXPECT_GT(find(diagnose(wide), "cpu-limit")->cost_s, 0.05);
 }
 
+// Pools that fit have a worker of a loader beside them now and then, which is no crowd; but for two that fit each by
+// itself, of which one spins while the other computes.
+TEST(TwoReasons, AWorkerBesideAPoolIsNoCrowd) {
+    RunEvidence run = run_of(60, [](int) { return 0.09; });
+    run.planned.processors = 2;
+    RankEvidence& rank = run.ranks[0];
+    rank.measures["torch_threads"] = constant(2);
+    rank.measures["cpu"] = constant(1.98);
+    rank.measures["run_wait"] = constant(1.0);
+    rank.measures.erase("queued_s");
+    EXPECT_EQ(find(diagnose(run), "cpu-limit"), nullptr);
+    rank.measures["openblas_threads"] = constant(2);
+    EXPECT_NE(find(diagnose(run), "cpu-limit"), nullptr);
+    // More than half as many again is one.
+    rank.measures.erase("openblas_threads");
+    rank.measures["run_wait"] = constant(1.4);
+    EXPECT_NE(find(diagnose(run), "cpu-limit"), nullptr);
+}
+
 TEST(TwoReasons, WhatTheProgramTellsIsNotHiddenByAnotherReason) {
     RunEvidence both = run_of(100, [](int) { return 0.1; });
     both.ranks[0].measures["wait_s"] = constant(0.02);

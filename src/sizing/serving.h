@@ -65,6 +65,7 @@ struct ServingSetup {
     double interval_growth = 1;  // by what was measured near (nearness.h)
     SchedulerPolicy policy = SchedulerPolicy::chunked;
     LengthLaw length_law = LengthLaw::lognormal;
+    double length_most = 20;  // of a drawn prompt or answer, as a multiple of its mean
     double token_budget = 8192, max_sequences = 256, block_tokens = 16, memory_fraction = 0.90;
     // Of the prompt, on average: in the cache already, once for all requests.
     double cached_tokens = 0;

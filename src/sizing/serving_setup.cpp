@@ -104,6 +104,19 @@ bool slim_turing(const Device& d) {
            d.peak(Precision::fp16) > 4e13 && d.memory_bytes_per_s < 4e11;
 }
 
+// Passes over the cached keys and values for each reading of an engine that keeps them in place: a loop of Hugging
+// Face's joins the cache with the new token (read, written), repeats it for the query heads that share it (read once,
+// written and read for each) and attends to it (DynamicCache.update and repeat_kv in transformers).
+double eager_cache_passes(double shared_by) {
+    return shared_by > 1 ? 3 + 2 * shared_by : 3;
+}
+
+// Engines without a product that takes 8-bit weights widen a layer's to 16 bits first: read, written, read again.
+bool widens_first(std::string_view framework, Precision stored) {
+    return stored == Precision::int8 && (framework == "transformers" || framework == "deepspeed-mii");
+}
+constexpr double kWidenedBytes = 1 + 2 + 2;
+
 // Families whose makers publish FP8 checkpoints with a scale per 128 x 128 weights (quantization_config in config.json:
 // weight_block_size). Of others FP8 is made with a scale per tensor (TensorRT Model Optimizer).
 bool published_in_blocks(const ModelSpec& m) {
@@ -376,7 +389,9 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     s.device = device;
     s.precision = precision_on(workload, device);
     s.kv_precision = kv_precision_with(workload, s.precision);
-    const RuntimePrecision runtime = runtime_precision(device, s.precision);
+    RuntimePrecision runtime = runtime_precision(device, s.precision);
+    const bool widened = device.gpu && m.transformer() && widens_first(workload.framework, s.precision);
+    if (widened) runtime.compute = runtime_precision(device, Precision::fp16).compute;
     s.compute_precision = runtime.compute;
     s.weight_only = runtime.weight_only;
     if (!runtime.possible) s.refused = Reason::precision_unsupported;
@@ -444,6 +459,9 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
         if (device.amd && era != EngineEra::current && workload.framework == "vllm" && s.kv_heads > 0)
             s.kv_read_efficiency /=
                 1 + (s.heads / s.kv_heads - 1) * catalog.constant_or_die("kv_group_reread_vllm_amd");
+        if (device.gpu && constants.engine_is("_eager") && m.attention != AttentionKind::mla && s.kv_heads > 0)
+            s.kv_read_efficiency /= eager_cache_passes(s.heads / s.kv_heads);
+        if (widened) s.weight_read_efficiency *= s.weight_bytes_per_param / kWidenedBytes;
         s.kv_bytes_per_token = kv_bytes_per_token(m, s.kv_precision) * s.full_attention_share;
         const double passes = device.gpu ? catalog.constant_or_die("inference_vector_passes") : 0;
         s.vector_hidden *= passes;

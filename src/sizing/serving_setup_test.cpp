@@ -149,6 +149,33 @@ TEST(ServingSetup, IntegersOfFourBitsAreReadMoreSlowlyThanExpertsInFp4) {
               setup_of_model("mixtral-8x7b", Precision::fp4, "vllm").narrow_read_efficiency);
 }
 
+// Weights in 8 bits that no kernel multiplies are widened first, so that reading them takes longer than in 16: told
+// nearly twice as fast as those, a BLOOM in 8 bits took twice their time.
+TEST(ServingSetup, EightBitsWithoutAProductOfTheirOwnAreWidenedFirst) {
+    const auto seconds_of_a_weight = [](Precision precision, const char* engine) {
+        const ServingSetup s = setup_of_model("llama-3-8b", precision, engine);
+        return s.weight_bytes_per_param / s.weight_read_efficiency;
+    };
+    for (const char* engine : {"deepspeed-mii", "transformers"}) {
+        const double wide = seconds_of_a_weight(Precision::fp16, engine);
+        EXPECT_NEAR(seconds_of_a_weight(Precision::int8, engine) / wide, 2.5, 1e-9) << engine;
+        EXPECT_EQ(setup_of_model("llama-3-8b", Precision::int8, engine).compute_precision,
+                  setup_of_model("llama-3-8b", Precision::fp16, engine).compute_precision);
+    }
+    EXPECT_LT(seconds_of_a_weight(Precision::int8, "vllm"), seconds_of_a_weight(Precision::fp16, "vllm"));
+    EXPECT_LT(setup_of_model("llama-3-8b", Precision::int8, "deepspeed-mii").weight_bytes,
+              setup_of_model("llama-3-8b", Precision::fp16, "deepspeed-mii").weight_bytes);
+}
+
+// A loop of Hugging Face's joins its cache anew for each token, and repeats it for the heads that share it.
+TEST(ServingSetup, AnEagerLoopCopiesItsCache) {
+    const auto share = [](const char* model) {
+        return setup_of_model(model, Precision::fp16, "vllm").kv_read_efficiency /
+               setup_of_model(model, Precision::fp16, "transformers").kv_read_efficiency;
+    };
+    EXPECT_GT(share("llama-3-8b"), 3 * share("llama-2-7b"));
+}
+
 // Engines reduce with kernels that read from their peers' memory; over host links the library does, and each doubling
 // of the ranks goes through the host once more.
 TEST(ServingSetup, ReductionsOverHostLinksHaveALongerStart) {

@@ -32,7 +32,8 @@ public:
         window_ = setup.sliding_window > 0 ? std::max(std::floor(setup.sliding_window), 1.0) : kNever;
         single_steps_ = load.single_steps;
         reserves_ = setup.policy == SchedulerPolicy::in_flight || setup.policy == SchedulerPolicy::fixed_batch;
-        longest_ = static_cast<int>(std::min(std::round(kLongestOverMean * std::max(setup.output_tokens, 1.0)), 4e6));
+        longest_ = static_cast<int>(
+            std::min(std::round(std::max(setup.length_most, 1.0) * std::max(setup.output_tokens, 1.0)), 4e6));
         if (!(setup.output_cv > 0))
             longest_ = static_cast<int>(std::min(std::round(std::max(setup.output_tokens, 1.0)), 4e6));
         const std::size_t bins = std::bit_ceil(static_cast<std::size_t>(longest_) + 64);

@@ -390,6 +390,10 @@ TEST(Draws, HaveTheMomentsAsked) {
         EXPECT_NEAR(std::sqrt(gap_square / n - 1), s.arrival_cv, 0.05);
     }
     ServingSetup s = engine();
+    s.prompt_cv = 1, s.length_most = 4;
+    double longest = 0;
+    for (std::uint64_t i = 0; i < 1000; ++i) longest = std::max(longest, draw_request(s, 4, i).prompt);
+    EXPECT_EQ(longest, 4000);
     s.prompt_cv = 0;
     EXPECT_EQ(draw_request(s, 1, 17).prompt, 1000);
 }

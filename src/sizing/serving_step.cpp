@@ -187,8 +187,13 @@ void StepModel::fill_shared(const StepWork& work, StepTerms& out) const noexcept
         out.communication += setup_->layers * reduce_s(group_.size, group_, bytes / std::max(shape_.data, 1));
     if (ranks_ > 1) out.communication += setup_->layers * reduce_s(ranks_, all_group_, bytes);
     if (stages > 1) out.communication += stages * send_s(setup_->device, stages_inside_, tokens * activation_bytes_);
-    out.launch = launch_s_;
     if (work.prompt > 0) out.floor = prompt_floor_s_;
+    // Operators that the host launches one by one queue on the device, which works while it launches: a step takes the
+    // longer of the two. Engines with graphs have nothing to launch, and what is told of theirs comes beside the work.
+    if (setup_->policy == SchedulerPolicy::fixed_batch && setup_->device.gpu)
+        out.floor = std::max(out.floor, launch_s_);
+    else
+        out.launch = launch_s_;
     out.host = setup_->host_step_s + (work.decode + work.sampled) * setup_->sequence_host_s;
 }
 

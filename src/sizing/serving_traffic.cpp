@@ -3,7 +3,7 @@
 namespace stoker {
 namespace {
 
-double draw_length(SplitMix& random, LengthLaw law, double mean, double cv) noexcept {
+double draw_length(SplitMix& random, LengthLaw law, double mean, double cv, double most) noexcept {
     mean = std::max(mean, 1.0);
     if (!(cv > 0)) return std::round(mean);
     double length = 0;
@@ -16,7 +16,7 @@ double draw_length(SplitMix& random, LengthLaw law, double mean, double cv) noex
         const double variance = std::log1p(cv * cv);
         length = mean * std::exp(std::sqrt(variance) * random.normal() - variance / 2);
     }
-    return std::clamp(std::round(length), 1.0, std::round(kLongestOverMean * mean));
+    return std::clamp(std::round(length), 1.0, std::max(1.0, std::round(most * mean)));
 }
 
 }  // namespace
@@ -34,8 +34,8 @@ RequestDraw draw_request(const ServingSetup& setup, std::uint64_t seed, std::uin
     } else {
         draw.gap = 1;
     }
-    draw.prompt = draw_length(prompts, setup.length_law, setup.prompt_tokens, setup.prompt_cv);
-    draw.output = draw_length(outputs, setup.length_law, setup.output_tokens, setup.output_cv);
+    draw.prompt = draw_length(prompts, setup.length_law, setup.prompt_tokens, setup.prompt_cv, setup.length_most);
+    draw.output = draw_length(outputs, setup.length_law, setup.output_tokens, setup.output_cv, setup.length_most);
     return draw;
 }
 

@@ -22,9 +22,6 @@ struct RequestDraw {
 };
 RequestDraw draw_request(const ServingSetup& setup, std::uint64_t seed, std::uint64_t index) noexcept;
 
-// Longest that a drawn length gets, as a multiple of its mean.
-inline constexpr double kLongestOverMean = 20;
-
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 inline constexpr int kNone = -1;
 

@@ -313,7 +313,12 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.live_layers = constant("fsdp_live_layers");
     setup.host_step_s = constant("step_host_ms") * 1e-3;
     setup.pipeline_host_nodes = constant("pipeline_host_nodes");
+    // Launchers of several ranks give each one thread (OMP_NUM_THREADS=1 of torchrun), which adds, casts and updates
+    // its share alone.
     setup.host_adam_params_per_s = constant("host_adam_params_per_s");
+    const double ranks = setup.device.ranks_per_node();
+    if (const Constant* thread = catalog.constant("host_adam_params_per_s_thread"); thread != nullptr && ranks > 1)
+        setup.host_adam_params_per_s = std::min(setup.host_adam_params_per_s, ranks * thread->value);
     setup.host_memory_share = constant("cpu_usable_memory_fraction");
     setup.reserve_factor = constant("allocator_reserve");
     setup.reserve_logits = constant("allocator_reserve_logits");

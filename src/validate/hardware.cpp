@@ -262,14 +262,15 @@ Cluster Hardware::cluster(const ClusterText& text) {
 
     // Switched GPUs are on their switch unless the row says PCIe; bridges between pairs are an option that a row names.
     const std::string intra = lower(text.intra_link);
-    const bool nvlink = contains(intra, "nvlink") || contains(intra, "nvswitch");
+    const bool without = contains(intra, "no nvlink") || contains(intra, "without nvlink");
+    const bool nvlink = !without && (contains(intra, "nvlink") || contains(intra, "nvswitch"));
     std::string link = "pcie";
     if (per_node <= 1 && gpu.scale_up_domain <= 8) {
         link = "none";
     } else if (gpu.scale_up_bandwidth.v > 0 && gpu.scale_up_domain == 2) {
         if (nvlink || contains(intra, "bridge")) link = "nvlink-pair";
     } else if (gpu.scale_up_bandwidth.v > 0 && gpu.scale_up_domain > 2) {
-        if (nvlink || !contains(intra, "pcie")) link = gpu.vendor == "AMD" ? "xgmi" : "nvlink";
+        if (nvlink || !(without || contains(intra, "pcie"))) link = gpu.vendor == "AMD" ? "xgmi" : "nvlink";
     }
     double gbps = 0;
     std::string rdma = "none";

@@ -76,6 +76,10 @@ TEST_F(HardwareTest, LinksFollowWhatTheRowSays) {
     EXPECT_EQ(bus.nodes, 1);
     EXPECT_EQ(bus.device->scale_up_domain, 1);
     EXPECT_LT(bus.device->inside.bytes_per_second, 0.3 * switched.device->inside.bytes_per_second);
+    // Boards of eight whose switch is that of the host: a row that says so was told at nine times their links' rate.
+    const Cluster apart =
+        hardware_.cluster({.gpu_model = "H100-SXM", .intra_link = "PCIe switch, no NVLink", .gpus = 8});
+    EXPECT_EQ(apart.device->scale_up_domain, 1);
     const Cluster rack = hardware_.cluster({.gpu_model = "GB200", .gpus = 64});
     EXPECT_EQ(rack.nodes, 16);
     EXPECT_DOUBLE_EQ(rack.device->ranks_joined(), 72);

@@ -189,9 +189,11 @@ bool take_setup(InferenceRequest& r, const Catalog& catalog) {
         setup->length_law = r.lengths->law;
         setup->prompt_cv = r.lengths->prompt_cv;
         setup->output_cv = r.lengths->output_cv;
+        setup->length_most = r.lengths->most;
     }
     // Clients that send all at once wait in a front end that is alone with them; what that costs was fitted on bursts.
-    if (r.scenario == InferenceScenario::closed_loop && setup->decoder)
+    // A lone client waits for nobody.
+    if (r.scenario == InferenceScenario::closed_loop && setup->decoder && r.batch > 1)
         setup->first_token_s = setup->first_token_burst_s;
     r.burst_share = catalog.constant_or_die("inference_burst_share");
     r.unfit = false;

@@ -338,6 +338,9 @@ Job Jobs::of(const Row& row, bool memory) {
 
     // What the row states is pinned; the rest is taken as `plan` and `estimate` take it.
     LayoutSpec& pin = w.layout;
+    // Of a peak the reader of memory rows says what goes to the host beside the optimizer.
+    if (!memory && s.device.gpu && has(framework, "offload") && stated(row, "states_offload"))
+        pin.offload = layout.offload = true;
     const auto zero = row.number("zero_stage");
     layout.zero = static_cast<std::uint8_t>(zero && *zero <= 3 ? *zero : base.zero_usual);
     if (image && !zero) layout.zero = 0;

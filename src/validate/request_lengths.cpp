@@ -21,6 +21,7 @@ Result<LengthTable> LengthTable::read(std::string_view text, FileName file) {
     TRY(const std::size_t law, table.column("law"));
     TRY(const std::size_t prompt, table.column("prompt_cv"));
     TRY(const std::size_t output, table.column("output_cv"));
+    TRY(const std::size_t most, table.column("most"));
     LengthTable out;
     for (std::size_t row = 0; row < table.rows(); ++row) {
         RequestLengths lengths;
@@ -36,6 +37,11 @@ Result<LengthTable> LengthTable::read(std::string_view text, FileName file) {
         TRY(lengths.output_cv, table.number(row, output));
         if (!(lengths.prompt_cv >= 0 && lengths.output_cv >= 0))
             return table.error(row, prompt, "a spread of 0 or more is wanted");
+        if (!table.at(row, most).empty()) {
+            TRY(lengths.most, table.number(row, most));
+            if (!(lengths.most >= 1 && lengths.most <= 1000))
+                return table.error(row, most, "the longest over the mean is wanted, 1 to 1000, or nothing");
+        }
         out.all_.push_back(std::move(lengths));
     }
     return out;

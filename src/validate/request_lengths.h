@@ -14,6 +14,7 @@ struct RequestLengths {
     std::string name;
     LengthLaw law = LengthLaw::lognormal;
     double prompt_cv = 0, output_cv = 0;  // standard deviation over the mean
+    double most = 20;                     // the longest over the mean
 };
 
 class LengthTable {

@@ -335,6 +335,19 @@ TEST_F(TrainingRowsTest, ARateWithoutABatchIsThatOfOneStepThatFits) {
     EXPECT_EQ(predict(blank).refused, "missing:global_batch");  // a time does depend on it
 }
 
+// States on the host are updated by one thread a rank: a row that says so was told as fast as without.
+TEST_F(TrainingRowsTest, StatesOnTheHostTakeTheirTime) {
+    const Cells cells = {{"gpus", "8"},         {"dp", "8"},
+                         {"tp", "1"},           {"pp", "1"},
+                         {"zero_stage", "2"},   {"micro_batch", "1"},
+                         {"recompute", "full"}, {"framework", "DeepSpeed, Hugging Face transformers"}};
+    const Line kept = predict(cells);
+    const Line away = predict(with(cells, {{"framework", "DeepSpeed, Hugging Face transformers cpu offload"}}));
+    ASSERT_TRUE(kept.predicted && away.predicted) << kept.refused << away.refused;
+    EXPECT_GT(away.value, kept.value + 6.7e9 / 8 / 1e8);
+    EXPECT_NEAR(predict(with(cells, {{"notes", "activation offload False"}})).value, kept.value, 1e-9);
+}
+
 TEST_F(TrainingRowsTest, Fp4IsPredictedAtTheRateOfFp8AndSaysSo) {
     const Line line = predict({{"precision", "NVFP4"}, {"gpu_model", "GB200"}, {"gpu_mem_gb", ""}});
     ASSERT_TRUE(line.predicted) << line.refused;

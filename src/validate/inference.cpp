@@ -182,8 +182,8 @@ bool take_setup(InferenceRequest& r, const Catalog& catalog) {
     setup->host_step_s += (r.split - 1) * setup->split_s;
     setup->device.memory_bytes *= r.split;
     // Clients draw lengths from a narrow range or stop early, which is enough for requests to drift apart; where
-    // nothing differs and prompts stop everybody else, all stay in step.
-    if (r.scenario == InferenceScenario::closed_loop && !(r.in_step && setup->policy == SchedulerPolicy::prefill_first))
+    // nothing differs, those that began together end together and begin again.
+    if (r.scenario == InferenceScenario::closed_loop && !r.in_step)
         setup->prompt_cv = setup->output_cv = catalog.constant_or_die("inference_client_cv");
     if (r.lengths != nullptr) {
         setup->length_law = r.lengths->law;

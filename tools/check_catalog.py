@@ -274,9 +274,10 @@ def check_accelerators(root):
         laws.check_peaks(r, number, fault, warn)
         for measured, peak in (("measured_bf16_tflops", "bf16_tflops"),
                                ("measured_fp8_tflops", "fp8_tflops")):
-            a, b = number(r, measured), number(r, peak)
-            if a and (not b or not 0.3 * b <= a <= b):
-                fault(r["_at"], measured, "outside 0.3 to 1 of the peak")
+            a, b = number(r, measured), number(r, peak) or number(r, "fp16_tflops")
+            # Boards clock higher than their data sheets say.
+            if a and (not b or not 0.3 * b <= a <= 1.2 * b):
+                fault(r["_at"], measured, "outside 0.3 to 1.2 of the peak")
         if "AMD" in r["vendor"] and r["kind"] == "gpu" and not r["sm_count"]:
             fault(r["_at"], "has no count of compute units")
         rate = number(r, "scale_up_gb_s", 1, 2000)

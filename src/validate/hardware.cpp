@@ -68,6 +68,9 @@ double gbps_of_segment(std::string_view text) {
     return adapters * rate;
 }
 
+// The cloud of nodes that rows describe: no row is told what another one states.
+constexpr std::string_view kPublished = "published";
+
 // Two accelerators of one family: what stands before the form factor and the memory.
 std::string_view family_of(std::string_view name) {
     return name.substr(0, name.find('-'));
@@ -185,7 +188,7 @@ const NamedDevice& Hardware::find(std::string_view name, double memory_gb) {
 double Hardware::usual_gbps_per_gpu(int accelerator) const {
     double most = 0;
     for (const NodeType& node : catalog_.node_types()) {
-        if (node.accelerator != accelerator || node.whole_gpus() < 2) continue;
+        if (node.accelerator != accelerator || node.whole_gpus() < 2 || node.cloud == kPublished) continue;
         const double shared = node.rdma_gbps_per_node / std::max(1.0, node.accelerators);
         most = std::max({most, node.rdma_gbps_per_gpu, shared});
     }
@@ -201,7 +204,7 @@ std::shared_ptr<const Device> Hardware::device_of(const NamedDevice& named, doub
     const Accelerator& gpu = catalog_.accelerators()[static_cast<std::size_t>(named.accelerator)];
     NodeType node;
     node.name = "validate-" + key;
-    node.cloud = "published";
+    node.cloud = kPublished;
     node.accelerator = named.accelerator;
     node.accelerators = named.part < 1 ? named.part : per_node;
     node.accelerator_memory = Bytes(named.part_memory > 0 ? named.part_memory : gpu.usable_memory.v);

@@ -86,6 +86,15 @@ TEST_F(HardwareTest, LinksFollowWhatTheRowSays) {
 }
 
 // A link that is told much faster than anybody's nccl-tests hides every communication behind the products.
+// What a row leaves unsaid is assumed of its device, never taken from the rows that stand before it in the file: a
+// source was told a third faster in a file of many than alone.
+TEST_F(HardwareTest, ARowIsNotToldTheNetworkOfAnother) {
+    const ClusterText silent = {.gpu_model = "V100-SXM2-32GB", .gpus_per_node = 8, .gpus = 32};
+    const double alone = Hardware(*Catalog::embedded()).cluster(silent).device->across.bytes_per_second;
+    hardware_.cluster({.gpu_model = "V100-SXM2-32GB", .inter_link = "8x400 Gb/s", .gpus_per_node = 8, .gpus = 64});
+    EXPECT_EQ(hardware_.cluster(silent).device->across.bytes_per_second, alone);
+}
+
 TEST_F(HardwareTest, AllReducesInsideANodeRunAsPublished) {
     std::ifstream file(STOKER_SOURCE_DIR "/data/validation/collectives.csv");
     const std::string text{std::istreambuf_iterator<char>(file), {}};

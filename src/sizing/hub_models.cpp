@@ -23,6 +23,21 @@ double adapted_columns(const Workload& workload) {
 
 }  // namespace
 
+double adapter_params(const Workload& workload) {
+    const ModelSpec& m = workload.model;
+    const double r = workload.lora.rank, h = m.hidden, kv = m.kv_heads > 0 ? m.kv_heads : m.heads;
+    const double query = static_cast<double>(m.heads) * m.head_dim, key = kv * m.head_dim;
+    const double attention = r * (2 * (h + query) + 2 * (h + key));
+    if (workload.lora.targets == "attention") return m.layers * attention;
+    const double matrices = m.gated ? 3 : 2;
+    const double dense = r * matrices * (h + m.ffn);
+    const double moe = r * matrices *
+                       (m.experts * (h + (m.expert_ffn > 0 ? m.expert_ffn : m.ffn)) +
+                        (m.shared_expert_ffn > 0 ? h + m.shared_expert_ffn : 0));
+    const double dense_layers = m.moe() ? m.dense_layers : m.layers;
+    return m.layers * attention + dense_layers * dense + (m.layers - dense_layers) * moe;
+}
+
 bool models_of_the_hub(std::string_view framework, bool fine_tuning) {
     const std::string name = lower(framework);
     const std::string_view family = framework_family(name).name;

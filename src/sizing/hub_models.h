@@ -7,6 +7,9 @@
 
 namespace stoker {
 
+// Adapters on every linear layer of a transformer block, or on the attention alone: r (d_in + d_out) each (arXiv
+// 2106.09685).
+double adapter_params(const Workload& workload);
 // Loops of Hugging Face, and who fine-tunes what it loads
 // from the hub with PyTorch, FSDP or DeepSpeed and names nothing else.
 bool models_of_the_hub(std::string_view framework, bool fine_tuning);

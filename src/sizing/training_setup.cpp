@@ -54,23 +54,6 @@ double optimizer_bytes(const Workload& workload, const Catalog& catalog, bool mi
     return mixed ? constant("optimizer_bytes_adam_mixed") : constant("optimizer_bytes_adam_fp32");
 }
 
-// Adapters on every linear layer of a transformer block, or on the attention alone: r (d_in + d_out) each (arXiv
-// 2106.09685).
-double adapter_params(const Workload& workload) {
-    const ModelSpec& m = workload.model;
-    const double r = workload.lora.rank, h = m.hidden, kv = m.kv_heads > 0 ? m.kv_heads : m.heads;
-    const double query = static_cast<double>(m.heads) * m.head_dim, key = kv * m.head_dim;
-    const double attention = r * (2 * (h + query) + 2 * (h + key));
-    if (workload.lora.targets == "attention") return m.layers * attention;
-    const double matrices = m.gated ? 3 : 2;
-    const double dense = r * matrices * (h + m.ffn);
-    const double moe = r * matrices *
-                       (m.experts * (h + (m.expert_ffn > 0 ? m.expert_ffn : m.ffn)) +
-                        (m.shared_expert_ffn > 0 ? h + m.shared_expert_ffn : 0));
-    const double dense_layers = m.moe() ? m.dense_layers : m.layers;
-    return m.layers * attention + dense_layers * dense + (m.layers - dense_layers) * moe;
-}
-
 void set_shape(const Workload& workload, TrainingSetup& setup) {
     const ModelSpec& m = workload.model;
     const ParameterCount count = count_parameters(m);

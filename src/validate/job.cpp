@@ -327,8 +327,7 @@ Job Jobs::of(const Row& row, bool memory) {
         if (vendor_kernel)
             changed->attention_efficiency = hardware_->catalog().constant_or_die("attention_efficiency_vendor");
         if (balanced) changed->moe_imbalance = 1;
-        if (pure) changed->reduce_bytes = 2;          // parameters, gradients and reductions in bf16
-        if (mixed_reduce) changed->reduce_bytes = 4;  // reductions in fp32
+        if (pure || mixed_reduce) changed->reduce_bytes = mixed_reduce ? 4 : 2;  // reductions in fp32, or all in bf16
         if (trainable && method != Method::full) changed->trainable_params = *trainable;
         if (changed->gemm.filled) fill_gemm_table(*changed);
         setups_[key] = changed;
@@ -338,9 +337,8 @@ Job Jobs::of(const Row& row, bool memory) {
 
     // What the row states is pinned; the rest is taken as `plan` and `estimate` take it.
     LayoutSpec& pin = w.layout;
-    // Of a peak the reader of memory rows says what goes to the host beside the optimizer.
     if (!memory && s.device.gpu && has(framework, "offload") && stated(row, "states_offload"))
-        pin.offload = layout.offload = true;
+        pin.offload = layout.offload = true;  // of a peak its reader says what else goes to the host
     const auto zero = row.number("zero_stage");
     layout.zero = static_cast<std::uint8_t>(zero && *zero <= 3 ? *zero : base.zero_usual);
     if (image && !zero) layout.zero = 0;

@@ -111,9 +111,10 @@ double eager_cache_passes(double shared_by) {
     return shared_by > 1 ? 3 + 2 * shared_by : 3;
 }
 
-// Engines without a product that takes 8-bit weights widen a layer's to 16 bits first: read, written, read again.
+// DeepSpeed has no product that takes 8-bit weights and widens a layer's to 16 bits first: read, written, read again.
+// (bitsandbytes has one.)
 bool widens_first(std::string_view framework, Precision stored) {
-    return stored == Precision::int8 && (framework == "transformers" || framework == "deepspeed-mii");
+    return stored == Precision::int8 && framework == "deepspeed-mii";
 }
 constexpr double kWidenedBytes = 1 + 2 + 2;
 

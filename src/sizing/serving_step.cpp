@@ -189,8 +189,9 @@ void StepModel::fill_shared(const StepWork& work, StepTerms& out) const noexcept
     if (stages > 1) out.communication += stages * send_s(setup_->device, stages_inside_, tokens * activation_bytes_);
     if (work.prompt > 0) out.floor = prompt_floor_s_;
     // Operators that the host launches one by one queue on the device, which works while it launches: a step takes the
-    // longer of the two. Engines with graphs have nothing to launch, and what is told of theirs comes beside the work.
-    if (setup_->policy == SchedulerPolicy::fixed_batch && setup_->device.gpu)
+    // longer of the two. Between devices hooks around each layer carry its inputs on, and hide nothing; engines with
+    // graphs have nothing to launch, and what is told of theirs comes beside the work.
+    if (setup_->policy == SchedulerPolicy::fixed_batch && setup_->device.gpu && stages == 1)
         out.floor = std::max(out.floor, launch_s_);
     else
         out.launch = launch_s_;

@@ -192,8 +192,7 @@ bool take_setup(InferenceRequest& r, const Catalog& catalog) {
         setup->length_most = r.lengths->most;
     }
     // Clients that send all at once wait in a front end that is alone with them; what that costs was fitted on bursts.
-    // A lone client waits for nobody.
-    if (r.scenario == InferenceScenario::closed_loop && setup->decoder && r.batch > 1)
+    if (r.scenario == InferenceScenario::closed_loop && setup->decoder)
         setup->first_token_s = setup->first_token_burst_s;
     r.burst_share = catalog.constant_or_die("inference_burst_share");
     r.unfit = false;

@@ -334,7 +334,6 @@ Job Jobs::of(const Row& row, bool memory) {
         job.setup = changed;
     }
     const TrainingSetup& s = *job.setup;
-
     // What the row states is pinned; the rest is taken as `plan` and `estimate` take it.
     LayoutSpec& pin = w.layout;
     if (!memory && s.device.gpu && has(framework, "offload") && stated(row, "states_offload"))
@@ -386,7 +385,6 @@ Job Jobs::of(const Row& row, bool memory) {
         job.assumed.push_back(
             fmt::format("vpp: {} instead of {}, which divides the layers unevenly", layout.virtual_stages, stated));
     if (vpp) pin.virtual_stages = layout.virtual_stages;
-
     if (has(recompute, "full")) {
         pin.recompute = "full";
     } else if (has(recompute, "selective")) {
@@ -395,6 +393,9 @@ Job Jobs::of(const Row& row, bool memory) {
         pin.recompute = "none";
     } else if (const auto flag = stated_word(row, "recompute_granularity")) {
         pin.recompute = *flag == "full" ? "full" : "selective";
+    } else if (layout.offload) {
+        pin.recompute = "full";
+        job.assumed.push_back("recompute: full, which comes before states on the host");
     } else if (!base.recompute_usual.empty()) {
         pin.recompute = base.recompute_usual;
         job.assumed.push_back(fmt::format("recompute: {}, as this code base has it", base.recompute_usual));

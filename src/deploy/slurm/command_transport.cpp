@@ -54,11 +54,13 @@ public:
         return read_submission(call({"sbatch", "--parsable", script}, deadline));
     }
 
-    Result<std::vector<Job>> jobs(Deadline deadline) override {
+    Result<Listing> jobs(Deadline deadline) override {
         TRY(const ProgramResult ran,
             call({"squeue", "--noheader", "--all", "--me", "--states=all", "-o", kQueueFormat}, deadline));
         if (ran.exit_code != 0 || ran.cut) return Error(ErrorKind::unavailable, "squeue: " + first_line(ran.complaint));
-        return read_queue(ran.output);
+        return Listing{
+            .ours = read_queue(ran.output),
+            .looked_through = static_cast<std::size_t>(std::count(ran.output.begin(), ran.output.end(), '\n'))};
     }
 
     Status cancel(const OperationId& operation, Deadline deadline) override {

@@ -15,15 +15,19 @@
 
 namespace stoker::slurm {
 
-// One look at the queue. `asked_at`: what happened before it is in it.
+// One look at the queue. `asked_at`: what happened before it is in it. `jobs`: by their operation.
 struct Queue {
     std::chrono::steady_clock::time_point asked_at{};
     std::vector<Job> jobs;
+    std::size_t looked_through = 0;
 
     // Of the operation; the one that is alive first.
     std::vector<const Job*> of(const OperationId& operation) const;
 };
 
+// For how long nothing is asked after a look at so many jobs: of a large queue a look takes both sides some time, and
+// all looks together are to take less than a fiftieth of a processor.
+double rest_after_s(std::size_t looked_through);
 // Something in it waits for what others hold.
 bool asks_for_room(const Queue& queue);
 

@@ -56,8 +56,6 @@ public:
         status_.boot_id = boot_id();
         status_.ranks.resize(order_.gang.ranks.size());
         ranks_.resize(order_.gang.ranks.size());
-        if (const double after_s = std::strtod(variable(kNoticeVariable).c_str(), nullptr); after_s > 0)
-            notice_at_ = Clock::now() + duration_of(after_s);
         ::unsetenv(kNoticeVariable);
     }
 
@@ -291,7 +289,8 @@ private:
             status_.ranks[index].started_at_us = number_of(message, "at_us");
             // One status for all of them, not one for each.
             if (std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& each) { return each.started; })) {
-                status_.started = true;
+                status_.started = true;  // and from here on the time of the run counts
+                if (notice_after_s_ > 0) notice_at_ = Clock::now() + duration_of(notice_after_s_);
                 if (!stopping_) status_.state = GangState::running;
                 save();
             }
@@ -467,6 +466,7 @@ private:
     UniqueFd signals_, listener_, held_port_;
     std::string key_;
     pid_t step_ = 0;
+    const double notice_after_s_ = std::strtod(variable(kNoticeVariable).c_str(), nullptr);
     int master_port_ = 0, ended_ = 0, first_exit_ = 1, step_exit_ = 0, told_number_ = 0;
     std::int64_t obeyed_ = 0, told_ = 0, told_left_ = 0;
     bool go_ = false, stopping_ = false, outside_ = false, told_step_ = false;

@@ -17,8 +17,10 @@ using Clock = std::chrono::steady_clock;
 
 // For what a job that has ended wrote last, on a file system that shows it late.
 constexpr auto kLastWord = std::chrono::seconds(2);
-// A guess of the scheduler changes with each of its rounds.
+// A guess of the scheduler changes with each of its rounds; of many that wait it is told so seldom that all of them
+// together have no more to say than this in a second.
 constexpr auto kEtaPause = std::chrono::seconds(30);
+constexpr std::size_t kNumbersASecond = 50;
 
 // An order that does nothing, and is answered by a host that lives; 0: it has one that it has not answered yet.
 std::int64_t ask_whether_it_lives(const std::string& folder) {
@@ -94,6 +96,18 @@ std::vector<OperationId> GangWatch::live() const {
     return found;
 }
 
+std::vector<OperationId> GangWatch::next_live(std::size_t most) {
+    const std::lock_guard guard(mutex_);
+    std::vector<OperationId> found;
+    auto at = gangs_.upper_bound(last_looked_);
+    for (std::size_t i = 0; i < gangs_.size() && found.size() < most; ++i, ++at) {
+        if (at == gangs_.end()) at = gangs_.begin();
+        last_looked_ = at->first;
+        if (!at->second.over) found.push_back(at->first);
+    }
+    return found;
+}
+
 bool GangWatch::is_over(const OperationId& operation) const {
     const std::lock_guard guard(mutex_);
     const auto found = gangs_.find(operation);
@@ -154,6 +168,7 @@ void GangWatch::look_at(const OperationId& operation, const Queue* queue, bool l
     const auto found = gangs_.find(operation);
     if (found == gangs_.end() || found->second.over) return;
     Gang& gang = found->second;
+    if (queue != nullptr && !launching && waits_as_before(gang, *queue)) return;
     const std::string folder = folder_of(operation);
     struct stat now {};
     if (::stat((folder + "/status.json").c_str(), &now) == 0 &&
@@ -211,6 +226,7 @@ void GangWatch::hold_against(Gang& gang, const Queue& queue, bool launching) {
         gang.gone.reset();
         gang.lost = false;
         gang.pending = claim.empty() && jobs.front()->phase == JobPhase::pending;
+        gang.waits_as.reset();
         if (gang.pending) tell_wait(gang, *jobs.front());
         return;
     }
@@ -245,6 +261,21 @@ void GangWatch::hold_against(Gang& gang, const Queue& queue, bool launching) {
 void GangWatch::take_room(Room room) {
     const std::lock_guard guard(mutex_);
     room_ = std::move(room);
+    for (auto& [operation, gang] : gangs_) gang.waits_as.reset();
+}
+
+// Of thousands that wait nearly all do so for the same reason as a second ago: neither their files nor the table of
+// reasons are read again.
+bool GangWatch::waits_as_before(const Gang& gang, const Queue& queue) const {
+    if (!gang.pending || !gang.waits_as) return false;
+    const auto jobs = queue.of(gang.order.operation);
+    // A start that was expected and has passed is another thing to tell.
+    return jobs.size() == 1 && *jobs.front() == *gang.waits_as &&
+           (gang.waits_as->starts_s == 0 || gang.waits_as->starts_s > wall_clock_us() / 1'000'000);
+}
+
+std::chrono::seconds GangWatch::pause_of_numbers() const {
+    return std::max(kEtaPause, std::chrono::seconds(static_cast<std::int64_t>(gangs_.size() / kNumbersASecond)));
 }
 
 void GangWatch::tell_wait(Gang& gang, const Job& job) {
@@ -255,12 +286,15 @@ void GangWatch::tell_wait(Gang& gang, const Job& job) {
     const std::string& why = job.state == "CONFIGURING" ? job.state : job.reason;
     const bool other_reason = gang.wait_reason != why || gang.wait_cause != reason.cause;
     // The first guess comes a round after the reason.
-    const bool other_eta =
-        std::abs(starts_s - gang.wait_starts_s) > 60 && (gang.wait_starts_s == 0 || now >= gang.wait_told + kEtaPause);
+    const bool other_eta = std::abs(starts_s - gang.wait_starts_s) > 60;
     const std::string numbers = numbers_of(job, room_);
-    const bool other_numbers =
-        numbers != gang.wait_numbers && (gang.wait_numbers.empty() || now >= gang.wait_told + kEtaPause);
-    if (!other_reason && !other_eta && !other_numbers) return;
+    const bool other_numbers = numbers != gang.wait_numbers;
+    if (!other_reason && !other_eta && !other_numbers) {
+        gang.waits_as = job;
+        return;
+    }
+    const bool first = (other_eta && gang.wait_starts_s == 0) || (other_numbers && gang.wait_numbers.empty());
+    if (!other_reason && !first && now < gang.wait_told + pause_of_numbers()) return;
     gang.wait_reason = why;
     gang.wait_numbers = numbers;
     gang.wait_cause = reason.cause;

@@ -44,6 +44,8 @@ public:
     void look_at(const OperationId& operation, const Queue* queue, bool launching = false);
 
     std::vector<OperationId> live() const;
+    // The next of them, at most `most`; round and round.
+    std::vector<OperationId> next_live(std::size_t most);
     bool is_over(const OperationId& operation) const;
     bool is_lost(const OperationId& operation) const;  // Slurm forgot it before it began
     LaunchOrder order_of(const OperationId& operation) const;
@@ -74,7 +76,11 @@ private:
         std::string wait_reason, wait_numbers;
         std::int64_t wait_starts_s = 0;
         std::chrono::steady_clock::time_point wait_told{};
+        // Its job as it waited at the last look, where nothing of that is left to tell.
+        std::optional<Job> waits_as;
     };
+    bool waits_as_before(const Gang& gang, const Queue& queue) const;
+    std::chrono::seconds pause_of_numbers() const;
     void take_status(Gang& gang, GangStatus status, const Queue* queue);
     void hold_against(Gang& gang, const Queue& queue, bool launching);
     void tell_of(Gang& gang, const GangStatus& status);
@@ -90,6 +96,7 @@ private:
     std::set<OperationId> launching_;
     std::map<std::uint64_t, Fact> facts_;
     Room room_;
+    OperationId last_looked_;
     std::uint64_t highest_epoch_ = 0;
     const std::uint64_t first_cursor_;
     std::uint64_t next_cursor_;

@@ -25,6 +25,7 @@ struct Job {
     std::int64_t submitted_s = 0;
     std::int64_t starts_s = 0;  // of a pending job, as Slurm expects; 0: it does not say
     std::int64_t priority = 0;
+    friend bool operator==(const Job&, const Job&) = default;
 };
 
 inline constexpr std::string_view kJobPrefix = "stoker-";

@@ -41,9 +41,8 @@ std::vector<OperationId> ReleasedGangs::lingering(const Queue& queue) {
 
 void ReleasedGangs::forget_what_ended(const Queue& queue) {
     std::erase_if(since_, [&](const auto& each) {
-        return each.second < queue.asked_at && std::none_of(queue.jobs.begin(), queue.jobs.end(), [&](const Job& job) {
-                   return job.phase != JobPhase::over && job.operation == each.first;
-               });
+        const auto jobs = queue.of(each.first);
+        return each.second < queue.asked_at && (jobs.empty() || jobs.front()->phase == JobPhase::over);
     });
 }
 

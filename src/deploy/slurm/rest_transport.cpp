@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/api_time.h"
 #include "base/text.h"
 #include "deploy/local/launcher.h"
 #include "deploy/slurm/rest_wire.h"
@@ -18,6 +19,7 @@
 #include "io/files.h"
 #include "io/http/client_connection.h"
 #include "io/http/http_client.h"
+#include "io/process.h"
 
 namespace stoker::slurm {
 namespace {
@@ -102,19 +104,20 @@ public:
         return read_rest_submission(answer->status, answer->body);
     }
 
-    Result<std::vector<Job>> jobs(Deadline deadline) override {
-        std::vector<Job> found;
+    Result<Listing> jobs(Deadline deadline) override {
+        Listing found;
         TRY_VOID(each_job(deadline, [&](std::string_view item) {
-            if (auto job = read_rest_job(item, user_)) found.push_back(std::move(*job));
+            ++found.looked_through;
+            if (auto job = read_rest_job(item, user_)) found.ours.push_back(std::move(*job));
         }));
         return found;
     }
 
     Status cancel(const OperationId& operation, Deadline deadline) override {
         for (;;) {
-            TRY(const std::vector<Job> known, jobs(deadline));
+            TRY(const Listing known, jobs(deadline));
             bool again = false;
-            for (const Job& job : known) {
+            for (const Job& job : known.ours) {
                 if (job.operation != operation || job.phase == JobPhase::over) continue;
                 TRY(again, end(job.number, deadline));
             }
@@ -167,7 +170,7 @@ private:
         if (complaint && complaint->number == kTryAgain) return true;
         const bool gone = complaint && (complaint->number == kNoSuchJob || complaint->number == kAlreadyOver);
         if (gone || (answer.status / 100 == 2 && !complaint)) return false;
-        return Error(ErrorKind::unavailable, complaint_of(answer));
+        return error_of(answer);
     }
 
     Status each_job(Deadline deadline, const std::function<void(std::string_view)>& take) {
@@ -177,11 +180,10 @@ private:
         call.on_piece = [&](std::string_view piece) { return fits = items.feed(piece); };
         TRY(const HttpResponse answer, ask(std::move(call), deadline));
         if (!fits) return Error(ErrorKind::exhausted, "slurmrestd: what it says of a job is larger than 4 MiB");
-        if (answer.status / 100 != 2) return Error(ErrorKind::unavailable, complaint_of(answer));
+        if (answer.status / 100 != 2) return error_of(answer);
         // Whole, and without a complaint: half of a queue would be a loss of the other half.
         TRY(const Document frame, Document::parse_json(items.frame(), "the answer of slurmrestd"));
-        if (const auto complaint = complaint_in(frame.root()))
-            return Error(ErrorKind::unavailable, "slurmrestd: " + complaint->words);
+        if (const auto complaint = complaint_in(frame.root())) return error_of(answer.status, complaint, "");
         if (frame.root().find("jobs") == nullptr)
             return Error(ErrorKind::unavailable, "slurmrestd: there are no jobs in what it says of jobs");
         return done();
@@ -189,20 +191,35 @@ private:
 
     Result<Document> get(const std::string& what, Deadline deadline) {
         TRY(const HttpResponse answer, ask({.target = path(what)}, deadline));
-        if (answer.status / 100 != 2) return Error(ErrorKind::unavailable, complaint_of(answer));
+        if (answer.status / 100 != 2) return error_of(answer);
         ReadLimits limits;
         limits.max_bytes = HttpCall{}.max_body_bytes;
         TRY(Document document, Document::parse_json(answer.body, "the answer of slurmrestd", limits));
-        if (const auto complaint = complaint_in(document.root()))
-            return Error(ErrorKind::unavailable, "slurmrestd: " + complaint->words);
+        if (const auto complaint = complaint_in(document.root())) return error_of(answer.status, complaint, "");
         return document;
     }
 
-    static std::string complaint_of(const HttpResponse& answer) {
+    Error error_of(const HttpResponse& answer) const {
         const auto document = Document::parse_json(answer.body, "the answer of slurmrestd");
-        const auto complaint = document ? complaint_in(document->root()) : std::nullopt;
-        return fmt::format("slurmrestd says {}: {}", answer.status,
-                           complaint ? complaint->words : printable(trim(answer.body), 300));
+        return error_of(answer.status, document ? complaint_in(document->root()) : std::nullopt, answer.body);
+    }
+    // What is to be done about it stands in the message: of an engine that does not answer people are shown no more.
+    Error error_of(int status, const std::optional<RestComplaint>& complaint, std::string_view body) const {
+        const std::string said =
+            fmt::format("slurmrestd says {}: {}", status, complaint ? complaint->words : printable(trim(body), 300));
+        if (!is_not_let_in(status, complaint)) return Error(ErrorKind::unavailable, said);
+        return Error(ErrorKind::denied, why_not_let_in() + " (" + said + ")");
+    }
+    std::string why_not_let_in() const {
+        if (rest_.token_file.empty())
+            return "a slurmrestd on a socket lets in the user that runs it (-a rest_auth/local), and did not let us in";
+        const auto token = read_token();
+        const std::int64_t end_s = token ? end_of_token_s(*token) : 0;
+        const bool over = end_s > 0 && end_s <= wall_clock_us() / 1'000'000;
+        return fmt::format(
+            "the token in {} {}; a new one: scontrol token username={} > {}", printable(rest_.token_file),
+            over ? "ended at " + rfc3339(end_s * 1'000'000).substr(0, 19) + "Z" : "is not taken for " + rest_.user,
+            rest_.user, printable(rest_.token_file));
     }
 
     // Once: which versions it speaks.
@@ -212,12 +229,7 @@ private:
             if (agreed_) return done();
         }
         TRY(const HttpResponse answer, send({.target = "/openapi/v3"}, deadline));
-        if (answer.status == 401 || answer.status == 403)
-            return Error(ErrorKind::denied, complaint_of(answer), {},
-                         rest_.token_file.empty()
-                             ? "a slurmrestd on a socket lets in the user that runs it (-a rest_auth/local)"
-                             : "a new token: scontrol token username=" + rest_.user + " > " + rest_.token_file);
-        if (answer.status / 100 != 2) return Error(ErrorKind::unavailable, complaint_of(answer));
+        if (answer.status / 100 != 2) return error_of(answer);
         const auto document = Document::parse_json(answer.body, "the answer of slurmrestd");
         const auto versions = document ? versions_in(document->root()) : std::vector<std::string>();
         if (versions.empty())
@@ -251,10 +263,20 @@ private:
         }
         TRY(auto http, borrow());
         auto answer = http->call(call);
-        if (!answer) return Error(answer.error().kind(), "slurmrestd: " + answer.error().message());
+        if (!answer) return unreachable(answer.error());
         const std::lock_guard guard(mutex_);
         if (idle_.size() < kMostIdle) idle_.push_back(std::move(http));
         return answer;
+    }
+
+    Error unreachable(const Error& why) const {
+        std::string said = "slurmrestd: " + why.message();
+        // Nothing else is denied before a word is spoken than its certificate.
+        if (why.kind() == ErrorKind::denied)
+            said += "; who is trusted: " + (rest_.ca_file.empty()
+                                                ? "the system's authorities, and whom engine.rest.ca_file names"
+                                                : printable(rest_.ca_file) + " (engine.rest.ca_file)");
+        return Error(why.kind(), said);
     }
 
     Result<std::unique_ptr<HttpClient>> borrow() {

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "deploy/local/launcher.h"
+#include "io/json_web_token.h"
 
 namespace stoker::slurm {
 namespace {
@@ -102,15 +103,10 @@ std::vector<std::string> versions_in(const Node& openapi) {
 
 Result<std::string> submission_body(const JobRequest& request, const std::vector<std::string>& environment) {
     Json job = Json::object(), variables = Json::object();
-    std::int64_t notice_s = 0, limit_s = 0;
     for (const auto& [name, value] : request.options) {
         // Of B:USR1@60 it takes no B (22.05.8: "Invalid SIGNAL specification"), and without one the signal goes to
-        // every process of the ranks, handled or not. So the host of the gang keeps the time itself.
-        if (name == "signal") {
-            notice_s = whole(std::string_view(value).substr(value.find('@') + 1));
-            continue;
-        }
-        if (name == "time") limit_s = 60 * whole(value);
+        // every process of the ranks, handled or not. So there is none: of the run's limit its host tells by itself.
+        if (name == "signal") continue;
         const auto* known = std::find_if(std::begin(kProperties), std::end(kProperties),
                                          [&name = name](const Property& each) { return each.option == name; });
         if (known == std::end(kProperties))
@@ -124,7 +120,7 @@ Result<std::string> submission_body(const JobRequest& request, const std::vector
     for (const std::string& entry : environment)
         if (const std::size_t equals = entry.find('='); equals != std::string::npos)
             variables.set(entry.substr(0, equals), entry.substr(equals + 1));
-    if (notice_s > 0 && limit_s > notice_s) variables.set(kNoticeVariable, std::to_string(limit_s - notice_s));
+    if (request.notice_after_s > 0) variables.set(kNoticeVariable, std::to_string(request.notice_after_s));
     job.set("environment", std::move(variables));
     return Json::object().set("script", "#!/bin/sh\n" + request.command + "\n").set("job", std::move(job)).dump(0);
 }
@@ -143,6 +139,22 @@ std::optional<RestComplaint> complaint_in(const Node& answer) {
     }
     if (complaint.words.empty()) complaint.words = fmt::format("error {}", complaint.number);
     return complaint;
+}
+
+bool is_not_let_in(int status, const std::optional<RestComplaint>& complaint) {
+    // slurm_errno.h, SLURM_PROTOCOL_AUTHENTICATION_ERROR: with 500 up to 22.05, with 511 of later ones
+    // (https://slurm.schedmd.com/rest_quickstart.html, Common Issues; read 2026-11-27).
+    constexpr std::int64_t kAuthentication = 1007;
+    return status == 401 || status == 403 || status == 511 || (complaint && complaint->number == kAuthentication);
+}
+
+std::int64_t end_of_token_s(std::string_view token) {
+    const std::size_t first = token.find('.'), second = token.find('.', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) return 0;
+    const auto claims = decode_base64url(token.substr(first + 1, second - first - 1));
+    if (!claims) return 0;
+    const auto document = Document::parse_json(*claims, "a token");
+    return document ? whole_at(document->root(), "exp") : 0;
 }
 
 Outcome read_rest_submission(int status, std::string_view body) {

@@ -31,6 +31,12 @@ struct RestComplaint {
     std::int64_t number = 0;
 };
 std::optional<RestComplaint> complaint_in(const Node& answer);
+// Nobody is let in who says what we said: the daemon (or what stands before it) says so, or the controller that it
+// asks.
+bool is_not_let_in(int status, const std::optional<RestComplaint>& complaint);
+// When a JSON Web Token ends by its own word, in seconds since 1970; 0: it is none, or does not say. Not verified: only
+// the cluster can.
+std::int64_t end_of_token_s(std::string_view token);
 
 // The objects of one array of an answer, each as it is complete, so that what a large cluster says is never held as a
 // whole.

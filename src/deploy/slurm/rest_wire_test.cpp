@@ -84,6 +84,7 @@ TEST(SlurmRest, AsksForWhatTheScriptAsksFor) {
         gang.ranks.push_back(
             {.arguments = {"true"}, .cpu_milli = 3500, .memory_bytes = 3LL << 30, .gpus = 4, .gpu_model = "a100"});
     gang.longest_s = 3601;
+    gang.ranks[0].environment = {{"STOKER_GRACE", "30"}};
     gang.avoid = {"n7", "n9"};
     const SlurmOptions options{.partition = "gpu", .constraint = "ib", .program = {"/shared/stoker"}, .notice_s = 90};
     const auto body = submission_body(job_request(kOperation, gang, options, "/f"), {"PATH=/bin", "HOME=/root"});
@@ -95,7 +96,7 @@ TEST(SlurmRest, AsksForWhatTheScriptAsksFor) {
                              "\"memory_per_node\":6144", "\"gres\":\"gpu:a100:8\"", "\"exclude_nodes\":\"n7,n9\"",
                              "\"time_limit\":61", "\"no_requeue\":true", "\"kill_on_invalid_dependency\":true",
                              "\"current_working_directory\":\"/f\"", "\"standard_output\":\"/f/batch.out\"",
-                             "\"open_mode\":\"append\"", "\"PATH\":\"/bin\"", "\"STOKER_NOTICE_AFTER_S\":\"3570\""})
+                             "\"open_mode\":\"append\"", "\"PATH\":\"/bin\"", "\"STOKER_NOTICE_AFTER_S\":\"3481\""})
         EXPECT_THAT(*body, HasSubstr(part));
     EXPECT_THAT(*body, Not(HasSubstr("\"signal\"")));
     gang.one_switch = true;
@@ -122,6 +123,23 @@ TEST(SlurmRest, TellsANoFromADoubt) {
           std::pair(401, "Authentication failure"), std::pair(502, "<html>bad gateway</html>"),
           std::pair(200, R"({"errors": []})"), std::pair(403, R"({"errors": [{"error": "token expired"}]})")})
         EXPECT_EQ(of(status, body).certainty, Certainty::unknown) << body;
+}
+
+// A token that ended over night is said to have ended; nothing else about the cluster is wrong then.
+TEST(SlurmRest, KnowsALoginThatIsNotTaken) {
+    const auto complaint = [](const char* body) { return complaint_in(document_of(body).root()); };
+    EXPECT_TRUE(is_not_let_in(401, std::nullopt));
+    EXPECT_TRUE(is_not_let_in(
+        500,
+        complaint(R"({"errors": [{"error_number": 1007, "error": "Protocol authentication error"}], "jobs": []})")));
+    EXPECT_FALSE(is_not_let_in(500, complaint(R"({"errors": [{"error_code": 2017, "error": "Invalid job id"}]})")));
+    EXPECT_FALSE(is_not_let_in(502, std::nullopt));
+    // {"exp": 1795789936, "iat": 1795788136, "sun": "alice"}
+    EXPECT_EQ(end_of_token_s("eyJhbGciOiJIUzI1NiJ9."
+                             "eyJleHAiOiAxNzk1Nzg5OTM2LCAiaWF0IjogMTc5NTc4ODEzNiwgInN1biI6ICJhbGljZSJ9.c2lnbmVk"),
+              1795789936);
+    for (const char* none : {"", "secret", "a.b.c", "..", "eyJhbGciOiJIUzI1NiJ9.e30.c2ln"})
+        EXPECT_EQ(end_of_token_s(none), 0) << none;
 }
 
 TEST(SlurmRest, ReadsNodesAndPartitions) {

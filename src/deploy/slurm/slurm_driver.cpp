@@ -43,7 +43,7 @@ constexpr auto kAnswerLimit = std::chrono::seconds(5);
 constexpr auto kLook = std::chrono::milliseconds(50), kFileLook = std::chrono::milliseconds(20);
 constexpr auto kObservePoll = std::chrono::seconds(5), kSettingsLimit = std::chrono::seconds(5);
 constexpr auto kRoomPause = std::chrono::seconds(20);
-constexpr std::size_t kMostFacts = 1000;
+constexpr std::size_t kMostFacts = 1000, kMostLooks = 200;
 class SlurmDriver final : public LocalAnswers<Driver> {
 public:
     SlurmDriver(SlurmOptions options, std::unique_ptr<Transport> transport)
@@ -232,7 +232,7 @@ public:
 
     Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline deadline) override {
         for (;;) {
-            for (const OperationId& operation : gangs_.live()) gangs_.look_at(operation, nullptr);
+            for (const OperationId& operation : gangs_.next_live(kMostLooks)) gangs_.look_at(operation, nullptr);
             poll_if_due(deadline);
             auto facts =
                 gangs_.facts_after(cursor, kMostFacts, std::min<Clock::time_point>(deadline, Clock::now() + kLook));
@@ -395,14 +395,17 @@ private:
     // ---- looking
     // One request for all jobs; none while nothing is live.
     void poll_if_due(Deadline deadline) {
-        const std::vector<OperationId> operations = gangs_.live();
         const auto now = Clock::now();
+        if (now < last_poll_ + duration_of(rest_s_)) return;
+        if (!poll_now_.exchange(false) &&
+            now < last_poll_ + duration_of(gangs_.wants_news() ? options_.poll_s : options_.idle_poll_s))
+            return;
+        const std::vector<OperationId> operations = gangs_.live();
         if (operations.empty() && released_.none()) return;
-        const auto due = last_poll_ + duration_of(gangs_.wants_news() ? options_.poll_s : options_.idle_poll_s);
-        if (now < due && !poll_now_.exchange(false)) return;
         last_poll_ = now;
         const auto queue = controller_.queue(now, std::min<Clock::time_point>(deadline, now + kObservePoll));
         if (!queue) return;  // it is asked again, and what is live stays so
+        rest_s_ = rest_after_s((*queue)->looked_through);
         end_what_lingers(**queue, deadline);
         look_at_room_if_due(**queue, now);
         for (const OperationId& operation : operations) gangs_.look_at(operation, queue->get());
@@ -430,7 +433,9 @@ private:
     std::set<std::string> gpu_types_;  // of gres, as the nodes have them
     ReleasedGangs released_;
     std::atomic<std::int64_t> last_order_ = 0;
-    Clock::time_point last_poll_{}, last_room_{};  // of the one thread that observes
+    // Of the one thread that observes.
+    Clock::time_point last_poll_{}, last_room_{};
+    double rest_s_ = 0;
     std::atomic<bool> poll_now_ = false, interrupted_ = false;
 };
 

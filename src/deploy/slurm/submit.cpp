@@ -1,6 +1,7 @@
 #include "deploy/slurm/submit.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,15 @@ constexpr const char* kFolderVariables[] = {"STOKER_RUN_DIR", "STOKER_CHECKPOINT
 
 bool can_be_written(std::string_view text) {
     return find_invalid_utf8(text) == std::string_view::npos && text.find('\0') == std::string_view::npos;
+}
+
+// How long the run may take; what comes on top is the grace that its ranks have to end in. 0: no limit.
+std::int64_t limit_of(const GangSpec& gang) {
+    const auto grace = gang.ranks[0].environment.find("STOKER_GRACE");
+    if (gang.longest_s <= 0) return 0;
+    const std::int64_t grace_s =
+        grace == gang.ranks[0].environment.end() ? 0 : std::strtoll(grace->second.c_str(), nullptr, 10);
+    return std::max<std::int64_t>(1, gang.longest_s - std::max<std::int64_t>(0, grace_s));
 }
 
 std::int64_t ceil_of(std::int64_t value, std::int64_t part) {
@@ -147,9 +157,11 @@ JobRequest job_request(const OperationId& operation, const GangSpec& gang, const
     for (const auto& [name, value] : slurm_options(request)) option(name, value);
     if (!gang.avoid.empty()) option("exclude", join(gang.avoid, ","));
     // Not right at the start of a run that is short.
-    const std::int64_t notice =
-        gang.longest_s > 0 ? std::min<std::int64_t>(options.notice_s, gang.longest_s / 2) : options.notice_s;
+    const std::int64_t limit = limit_of(gang);
+    const std::int64_t notice = limit > 0 ? std::min<std::int64_t>(options.notice_s, limit / 2) : options.notice_s;
+    // Of Slurm for a preemption, and for a limit of its own that is shorter than that of the run.
     if (notice > 0) option("signal", fmt::format("B:USR1@{}", notice));
+    if (notice > 0 && limit > 0) job.notice_after_s = limit - notice;
     // A second start would be one that nobody asked for: another attempt is ours to make.
     option("no-requeue", "");
     option("kill-on-invalid-dep", "yes");
@@ -173,6 +185,7 @@ std::string job_script(const JobRequest& request) {
         if (!value.empty()) script += plain ? "=" + value : fmt::format("=\"{}\"", value);
         script += "\n";
     }
+    if (request.notice_after_s > 0) script += fmt::format("export {}={}\n", kNoticeVariable, request.notice_after_s);
     return script + request.command + "\n";
 }
 

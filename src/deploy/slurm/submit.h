@@ -13,8 +13,8 @@
 
 namespace stoker::slurm {
 
-// In a job's environment, where Slurm cannot be asked for the signal: how many seconds after its start the host of the
-// gang tells the ranks that its time limit comes.
+// In a job's environment: how many seconds after the ranks began their host tells them that the time limit of the run
+// comes. Slurm counts whole minutes, to its own limit, which is later than that; and over REST it tells nobody.
 inline constexpr const char* kNoticeVariable = "STOKER_NOTICE_AFTER_S";
 
 std::string job_name(const OperationId& operation);
@@ -25,7 +25,8 @@ Outcome check_gang_for_slurm(const OperationId& operation, const GangSpec& gang)
 // What is asked for, in sbatch's options (an option that is only named has an empty value), and what the job runs.
 struct JobRequest {
     std::vector<std::pair<std::string, std::string>> options;
-    std::string command;  // for a shell
+    std::string command;              // for a shell
+    std::int64_t notice_after_s = 0;  // kNoticeVariable; 0: none
 };
 // `folder`: of the operation, on every node.
 JobRequest job_request(const OperationId& operation, const GangSpec& gang, const SlurmOptions& options,

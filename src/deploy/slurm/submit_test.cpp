@@ -51,6 +51,22 @@ TEST(SlurmSubmit, AsksForWhatTheGangNeeds) {
     EXPECT_THAT(script, Not(HasSubstr("--qos")));
 }
 
+// The end of its own time is a run told before it comes, however coarsely Slurm counts: of `timeout: 1m` with 30 s of
+// grace Slurm makes two minutes, and its signal would come after the end.
+TEST(SlurmSubmit, TheNoticeIsOfTheRunsOwnLimit) {
+    GangSpec gang = gang_of(1, 0);
+    gang.ranks[0].environment = {{"STOKER_GRACE", "30"}};
+    const auto script = [&](int notice_s) {
+        return job_script(job_request(kOperation, gang, {.program = {"stoker"}, .notice_s = notice_s}, "/f"));
+    };
+    EXPECT_THAT(script(60), Not(HasSubstr("STOKER_NOTICE"))) << "it has no limit";
+    gang.longest_s = 90;
+    EXPECT_THAT(script(10), testing::AllOf(HasSubstr("--time=2\n"), HasSubstr("--signal=B:USR1@10\n"),
+                                           HasSubstr("\nexport STOKER_NOTICE_AFTER_S=50\nexec 'stoker'")));
+    EXPECT_THAT(script(60), HasSubstr("STOKER_NOTICE_AFTER_S=30\n")) << "not right at its start";
+    EXPECT_THAT(script(0), Not(HasSubstr("STOKER_NOTICE")));
+}
+
 // A program in an image reads and writes where it would outside of one, and what starts it is there.
 TEST(SlurmSubmit, AnImageSeesTheFoldersOfItsRun) {
     GangSpec gang = gang_of(2, 2);

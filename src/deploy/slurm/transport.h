@@ -21,6 +21,13 @@ struct ClusterFacts {
     std::string no_images;  // why runs with an image are refused; empty: they are not
 };
 
+// A look at the jobs. `looked_through`: how many the cluster told of, also those of others; what it costs grows with
+// them.
+struct Listing {
+    std::vector<Job> ours;  // also those that have ended and are remembered
+    std::size_t looked_through = 0;
+};
+
 class Transport {
 public:
     virtual ~Transport() = default;
@@ -29,8 +36,7 @@ public:
     // confirmed, with the job's number as detail; rejected; or unknown: it may have got through. `script`: where
     // job_script of this request lies.
     virtual Outcome submit(const JobRequest& request, const std::string& script, Deadline deadline) = 0;
-    // Ours, also those that have ended and are remembered.
-    virtual Result<std::vector<Job>> jobs(Deadline deadline) = 0;
+    virtual Result<Listing> jobs(Deadline deadline) = 0;
     // By its name, so that a number that came back as another's is not touched. Nothing there is no error.
     virtual Status cancel(const OperationId& operation, Deadline deadline) = 0;
     // All, or the one of this name.

@@ -7,6 +7,7 @@ reason.
     python3 tests/e2e/three_engines_test.py --stoker build/release/stoker [NAME...]
     STOKER_E2E_KILLS=50 STOKER_E2E_RESTARTS=20     how often the server is killed, and the API server restarted meanwhile"""
 
+import json
 import os
 import random
 import shutil
@@ -101,6 +102,52 @@ def test_a_run_goes_where_it_is_told_and_looks_the_same_everywhere(t):
     open(os.path.join(t.work, "go"), "w").close()
     t.wait_state(full, "succeeded", limit_s=LIMIT_S)
     nothing_is_left(t)
+
+
+SAME = """version: 1
+name: same
+run:
+  command: [sh, -c, 'printenv ALPHA BETA RANK WORLD_SIZE STOKER_RUN STOKER_ATTEMPT PYTHONUNBUFFERED; echo end; [ $RANK != $((FAILS)) ] || exit 3']
+  folder: {work}
+  ranks: 2
+  environment: {{ALPHA: "1", BETA: two words, FAILS: "{fails}"}}
+"""
+
+
+def what_became_of_it(t, engine, file):
+    """On a server whose only engine it is: the digest of what was asked for, the moves of its run, the facts that the engine told, and what
+    its ranks found in their environment. When a wait at an engine is told, and how often, is the engine's."""
+    own = harness.Stoker(t.binary)
+    shutil.rmtree(own.work)
+    own.work = t.work
+    try:
+        kinds = {"local": "{kind: local}", "aks": f"{{kind: kubernetes, config: {PODS.config}, image: this-machine, shared: [{{path: {t.work}}}]}}",
+                 "slurm-b": f"{{kind: slurm, partition: main, config: {SLURM.config if SLURM else ''}}}"}
+        own.up("--config", t.write(f"{engine}.yaml", f"engine: {kinds[engine]}\n"))
+        wait_for("nodes", lambda: own.json("nodes"), LIMIT_S)
+        run = submit(own, file)
+        view = own.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+        logs = [wait_for(f"the log of rank {rank}", lambda: (lambda said: said if said.endswith("end\n") else "")(
+            own.call("logs", "--rank", str(rank), run).stdout), LIMIT_S) for rank in (0, 1)]
+        rows = [dict(row, body=json.loads(row["body"])) for row in own.json("journal", "show")["items"] if row["object"] == f"run/{run}"]
+        moves = [(row["kind"], row["body"]["event"], row["cause"]) for row in rows if row["kind"] in ("run.moved", "attempt.moved")]
+        facts = [row["body"]["fact"]["kind"] for row in rows if row["kind"] == "fact.seen"]
+        nothing_is_left(own)
+        return {"digest": view["digest"], "moves": moves, "facts": [each for each in facts if each != "waits"], "environment": logs}
+    finally:
+        own.close()
+
+
+def test_one_spec_is_the_same_on_all(t):
+    """What people build on a run's events does not have to know where it ran."""
+    for fails in ("9", "1"):
+        file = t.write("same.yaml", SAME.format(work=t.work, fails=fails))
+        seen = {engine: what_became_of_it(t, engine, file) for engine in engines()}
+        check(len(seen["local"]["digest"]) == 64 and seen["local"]["moves"] and seen["local"]["facts"], str(seen))
+        for engine, became in seen.items():
+            for what, value in became.items():
+                check(value == seen["local"][what], f"{what} on {engine}: {value}\nand here: {seen['local'][what]}")
+        print(f"   digest {seen['local']['digest'][:12]}, {len(seen['local']['moves'])} moves and {len(seen['local']['facts'])} facts, the same on {', '.join(seen)}")
 
 
 def test_an_api_server_that_is_away_loses_nothing_and_holds_up_nobody(t):

@@ -5,14 +5,17 @@ images. Skipped with its reason where `./dev kube` was not built or pods cannot 
 
     python3 tests/e2e/kubernetes_test.py --stoker build/release/stoker [NAME...]"""
 
+import datetime
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 
 import harness
+import kube
 from harness import Skipped, check, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -61,9 +64,9 @@ class Cluster:
             self.process.kill()
 
 
-def up(t, more="", shared=True):
+def up(t, more="", shared=True, words=()):
     t.write("server.yaml", SERVER.format(config=CLUSTER.config, shared=f"{{path: {t.base}}}" if shared else "", more=more))
-    server = t.up("--config", os.path.join(t.work, "server.yaml"))
+    server = t.up("--config", os.path.join(t.work, "server.yaml"), *words)
     wait_for("the nodes of the cluster", lambda: len(t.json("nodes")) == 2)
     return server
 
@@ -196,6 +199,81 @@ def test_server_and_api_server_are_killed_in_flight(t):
     CLUSTER.tell("open")
     t.wait_state(late, "succeeded", limit_s=LIMIT_S)
     check(open(f"{t.work}/late").read() == "here\n", "it ran more than once")
+    quiet()
+
+
+def test_what_ended_while_the_api_server_forgot_is_seen(t):
+    """It was away for so long, and so much happened, that it no longer knows what a watch would go on from (410)."""
+    up(t)
+    runs = {name: submit(t, "--", "sh", "-c", f"echo here >> {t.work}/ran-{name}; while [ ! -e {t.work}/go-{name} ]; do sleep 0.1; done")
+            for name in ("ends", "stays")}
+    for run in runs.values():
+        t.wait_state(run, "running", limit_s=LIMIT_S)
+    seen = CLUSTER.tell("version")
+    CLUSTER.tell("shut")
+    open(os.path.join(t.work, "go-ends"), "w").close()
+    wait_for("the end of its pod", lambda: CLUSTER.tell("ended") == 1, LIMIT_S)
+    CLUSTER.tell("restart")
+    check(CLUSTER.tell("watch-from", seen) == 410, "the API server still knows what was there before")
+    CLUSTER.tell("open")
+    t.wait_state(runs["ends"], "succeeded", limit_s=LIMIT_S)
+    check(t.describe(runs["stays"])["run"]["state"] == "running", "what runs on is not known any more")
+    open(os.path.join(t.work, "go-stays"), "w").close()
+    t.wait_state(runs["stays"], "succeeded", limit_s=LIMIT_S)
+    for name in runs:
+        check(open(f"{t.work}/ran-{name}").read() == "here\n", f"{name} ran more than once")
+    quiet()
+
+
+def a_server_with_a_clock_of_its_own(t, offset_s):
+    if not os.path.exists(kube.FAKETIME):
+        raise Skipped("libfaketime is not installed")
+    t.environment.update(LD_PRELOAD=kube.FAKETIME, FAKETIME=f"{offset_s:+d}s", FAKETIME_DONT_FAKE_MONOTONIC="1", FAKETIME_NO_CACHE="1")
+    up(t)
+    run = submit(t, "--cpus", "1", "--", "sh", "-c", f"echo here >> {t.work}/skewed; sleep 6")
+    t.wait_state(run, "running", limit_s=LIMIT_S)
+    CLUSTER.tell("restart")
+    view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)["run"]
+    submitted = datetime.datetime.fromisoformat(view["submitted_at"].replace("Z", "+00:00")).timestamp()
+    check(abs(submitted - time.time() - offset_s) < LIMIT_S, f"the clock is not {offset_s} s off: {view['submitted_at']}")
+    check(view["state"] == "succeeded", f"{view}")
+    check(open(os.path.join(t.work, "skewed")).read() == "here\n", "it ran more than once")
+    charged = t.json("usage", "--by", "run")["items"][0]["cpu_hours"] * 3600
+    check(5 <= charged <= 60 and abs(charged - view["used_s"]) < 0.01, f"6 s of work are charged as {charged} s")
+    told = t.call("describe", run).stdout
+    check("1h" not in told and "59m" not in told, told)
+    quiet()
+
+
+def test_a_server_whose_clock_is_ahead(t):
+    a_server_with_a_clock_of_its_own(t, 3600)
+
+
+def test_a_server_whose_clock_is_behind(t):
+    a_server_with_a_clock_of_its_own(t, -3600)
+
+
+def test_a_gang_waits_for_the_health_gate_of_its_nodes(t):
+    """A node whose device plug-in has taken a GPU for unhealthy takes nothing, until it is well again."""
+    gpus = lambda count: CLUSTER.tell("kubectl", "patch", "node", "k2", "--subresource=status", "--type=merge", "-p",
+                                      json.dumps({"status": {"allocatable": {"nvidia.com/gpu": str(count)}}}, separators=(",", ":")))
+    gpus(7)
+    try:
+        up(t, words=("--health-gate", "quick"))
+        bad = wait_for("the checks", lambda: (lambda nodes: nodes["k2"] if all(each.get("check") for each in nodes.values()) else None)(
+            {each["name"]: each for each in t.json("nodes")}), LIMIT_S)
+        check(bad["state"] == "quarantined" and bad["check"]["not_passed"][0]["name"] == "gpu-count", json.dumps(bad))
+        waits = submit(t, t.write("both.yaml", json.dumps({"version": 1, "name": "both", "run": {"command": "true", "ranks": 2, "nodes": 2}})))
+        wait_for("why it waits", lambda: "k2" in json.dumps(t.describe(waits).get("why") or {}), LIMIT_S)
+        alone = submit(t, "--", "true")
+        view = t.wait_state(alone, "succeeded", limit_s=LIMIT_S)
+        check({rank["node"] for rank in view["attempts"][-1]["ranks"]} == {"k1"}, json.dumps(view["attempts"][-1]["ranks"]))
+    finally:
+        gpus(8)
+    now = t.call("nodes", "check", "k2", "--wait")
+    check("it is ready now" in now.stdout, now.stdout)
+    view = t.wait_state(waits, "succeeded", limit_s=LIMIT_S)
+    check({rank["node"] for rank in view["attempts"][-1]["ranks"]} == {"k1", "k2"}, json.dumps(view["attempts"][-1]["ranks"]))
     quiet()
 
 

@@ -19,9 +19,9 @@ CLUSTER = None
 LIMIT_S = 240
 
 
-def up(t):
+def up(t, *words):
     t.write("server.yaml", SERVER.format(config=CLUSTER.config))
-    server = t.up("--config", os.path.join(t.work, "server.yaml"))
+    server = t.up("--config", os.path.join(t.work, "server.yaml"), *words)
     wait_for("the nodes of the cluster", lambda: len(t.json("nodes")) == 2)
     return server
 
@@ -361,6 +361,41 @@ def test_a_drained_node_takes_no_new_run(t):
     wait_for("it waits for a node that is away", lambda: "nodes_away" in json.dumps(t.describe(both)))
     t.call("nodes", "ready", "n1")
     t.wait_state(both, "succeeded", limit_s=LIMIT_S)
+
+
+def test_a_gang_waits_for_the_health_gate_of_its_nodes(t):
+    """No gang begins on a node that was not looked at; what Slurm says of one that it drained is what the gate says."""
+    up(t, "--health-gate", "quick")
+    gang = t.write("both.yaml", json.dumps({"version": 1, "name": "both", "run": {"command": "true", "ranks": 2, "nodes": 2}}))
+    t.wait_state(submit(t, gang), "succeeded", limit_s=LIMIT_S)
+    rows = t.json("journal", "show")["items"]
+    began = next(row["seq"] for row in rows if row["kind"] == "attempt.created")
+    checked = {row["object"]: row["seq"] for row in reversed(rows) if row["kind"] == "node.checked"}
+    for node in ("node/n1", "node/n2"):
+        check(checked[node] < began, f"{node} was checked with record {checked[node]}, and the gang made with {began}")
+    CLUSTER.run("scontrol", "update", "nodename=n2", "state=drain", "reason=Xid 79")
+    try:
+        said = t.call("nodes", "check", "n2", "--wait", exit=None)
+        check("Xid 79" in said.stdout or "n2 is lost" in said.stderr, f"{said.stdout}\n{said.stderr}")
+        waits = submit(t, gang)
+        wait_for("why it waits", lambda: "n2" in json.dumps(t.describe(waits).get("why") or {}), LIMIT_S)
+        alone = submit(t, "--", "sh", "-c", "echo on $SLURMD_NODENAME")
+        t.wait_state(alone, "succeeded", limit_s=LIMIT_S)
+        check("on n1" in t.call("logs", alone).stdout, t.call("logs", alone).stdout)
+    finally:
+        CLUSTER.run("scontrol", "update", "nodename=n2", "state=resume")
+    t.wait_state(waits, "succeeded", limit_s=LIMIT_S)
+
+
+def test_a_run_is_told_before_its_own_time_limit(t):
+    """Slurm counts minutes: its own limit, and its signal before that, come after the end that the run was given."""
+    up(t)
+    began = "date +%s.%N > began; trap 'date +%s.%N > told' USR1; trap 'date +%s.%N > ended; exit 143' TERM"
+    run = submit(t, "--timeout", "12s", "--", "sh", "-c", began + "; while :; do sleep 0.05; done")
+    view = t.wait_state(run, "failed", "exhausted", "succeeded", limit_s=LIMIT_S)
+    at = {name: float(open(os.path.join(t.work, name)).read()) for name in ("began", "told", "ended") if os.path.exists(os.path.join(t.work, name))}
+    check("timeout" in json.dumps(view["run"]) and "told" in at and "ended" in at, f"{view['run']}\n{at}")
+    check(5 < at["told"] - at["began"] and at["told"] < at["ended"], f"USR1 after {at['told'] - at['began']:.1f} s, TERM after {at['ended'] - at['began']:.1f} s")
 
 
 # The last: a controller that lost its memory gives out numbers again, and nodes that still know the old ones are drained by

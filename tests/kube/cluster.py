@@ -11,6 +11,9 @@
     evict | delete-jobs                  what runs; as a person would
     out-of-service NODE | in-service NODE
     create JSON | remove PATH            an object, written without blanks
+    version            of the list of pods: what a watch goes on from
+    watch-from N       what the API server says to that: 200, or 410 where it no longer knows
+    ended              how many pods of ours are over
     quiet              true when there are no Jobs and pods of ours
     kubectl WORDS      what it prints, as JSON text
 Each is answered by a line of JSON."""
@@ -162,6 +165,16 @@ class Orders:
 
     def remove(self, path):
         return self.cluster.request("DELETE", path)[0]
+
+    def version(self):
+        return self.cluster.request("GET", PODS)[1]["metadata"]["resourceVersion"]
+
+    def watch_from(self, version):
+        status, told = self.cluster.request("GET", f"{PODS}?watch=true&resourceVersion={version}&timeoutSeconds=1")
+        return told["object"]["code"] if isinstance(told, dict) and told.get("type") == "ERROR" else status
+
+    def ended(self):
+        return len([each for each in self.ours(PODS) if each["status"]["phase"] in ("Succeeded", "Failed")])
 
     def quiet(self):
         return not self.ours(JOBS) and not self.ours(PODS)

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Submit-to-start on a real Slurm: through Stoker beside plain sbatch, in one run, and what a poll of many jobs costs.
+"""Submit-to-start on a real Slurm: through Stoker beside plain sbatch, in one run, and what a server costs beside a long queue.
 
-    python3 bench/slurm.py --stoker build/release/stoker [--runs 20] [--jobs 10000] [--rest]
+    python3 bench/slurm.py --stoker build/release/stoker [--runs 20] [--jobs 10000] [--waiting 1000] [--rest]
 
---rest: the engine asks a slurmrestd instead of the commands, and the poll is one of that.
+--jobs: of another user, held, each a job of its own (a thousand tasks of an array would be one to the controller). Beside them one run of
+ours waits, so that the queue is looked at each second. --waiting: so many runs of ours wait in it. Of both: the share of a processor that the
+server takes, with the commands that it calls, and that slurmctld takes; "before" is the server with one run that waits in an empty queue.
+--rest: the engine asks a slurmrestd instead of the commands.
 
 Start is the moment at which the user's program writes its first line, by the clock of this machine. "claimed" is when the
 job's script began: up to there Slurm alone is at work, behind it are srun and the hosts of the ranks. The plain job starts its
@@ -13,7 +16,6 @@ import argparse
 import json
 import os
 import pathlib
-import resource
 import shutil
 import statistics
 import subprocess
@@ -39,11 +41,40 @@ def spread(values):
     return {"p50_ms": round(1000 * statistics.median(ordered), 1), "p90_ms": round(1000 * ordered[int(len(ordered) * 0.9)], 1)}
 
 
+def used(pid):
+    """Seconds of processors so far, with those of children that have ended; and megabytes of memory."""
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    memory = next(int(line.split()[1]) for line in open(f"/proc/{pid}/status") if line.startswith("VmRSS"))
+    return sum(int(each) for each in fields[11:15]) / os.sysconf("SC_CLK_TCK"), memory / 1024
+
+
+def shares(server, cluster, rest, seconds=30):
+    """Of a processor, in the seconds to come."""
+    pids = {"server": server.pid, "slurmctld": cluster.pid("run/slurmctld.pid"), **({"slurmrestd": cluster.pid("run/slurmrestd.pid")} if rest else {})}
+    before, begun = {name: used(pid)[0] for name, pid in pids.items()}, time.monotonic()
+    time.sleep(seconds)
+    wall = time.monotonic() - begun
+    return {**{name: round((used(pid)[0] - before[name]) / wall, 4) for name, pid in pids.items()}, "rss_mb": round(used(server.pid)[1], 1)}
+
+
+def jobs_of_another(cluster, count):
+    """Held jobs of nobody's, made by four at once; (how many there are, seconds that it took)."""
+    script = (f"i=0; while [ $i -lt {count // 4} ]; do sbatch --hold -p main --job-name=theirs --chdir=/ --output=/dev/null --wrap=true "
+              "|| sleep 0.2; i=$((i + 1)); done")
+    begun = time.monotonic()
+    who = {"user": "nobody"} if os.geteuid() == 0 else {}
+    makers = [subprocess.Popen(["sh", "-c", script], env=cluster.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **who) for _ in range(4)]
+    for each in makers:
+        each.wait()
+    return len(cluster.run("squeue", "-h", "-o", "%A").splitlines()), round(time.monotonic() - begun, 1)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--stoker", default="build/release/stoker")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=10000)
+    parser.add_argument("--waiting", type=int, default=1000)
     parser.add_argument("--rest", action="store_true")
     options = parser.parse_args()
     if why := why_not():
@@ -80,18 +111,28 @@ def main():
                   "load_1min": round(os.getloadavg()[0], 1), "sbatch_srun": spread(plain), "stoker": spread(through),
                   "stoker_answers": spread(answered),
                   "added_p50_ms": round(1000 * (statistics.median(through) - statistics.median(plain)), 1)}
+        cluster.run("scontrol", "update", "partitionname=main", "state=down")
+        stay = lambda *words: subprocess.run([stoker, "submit", *words], env=environment, check=True, capture_output=True)
+        stay("--", "true")
+        time.sleep(3)
+        result["before"] = shares(server, cluster, options.rest)
         if options.jobs:
-            # Held, in arrays of a thousand; Slurm's own bound for an array is 1001.
-            for _ in range(options.jobs // 1000):
-                cluster.run("sbatch", "--hold", "--array=1-1000", "-p", "main", "--job-name=stoker-aaaaa-222222",
-                            "--chdir=/", "--output=/dev/null", "--wrap=true")
-            before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-            times = 10
-            for _ in range(times):
-                text = cluster.run("squeue", "--noheader", "--all", "--me", "--states=all", "--array", "-o", "%A|%j|%T|%V|%S|%N|%r")
-            after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - wall
-            cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / times
-            result["poll"] = {"jobs": len(text.splitlines()), "wall_ms": round(1000 * wall / times, 1), "cpu_ms": round(1000 * cpu, 1)}
+            there, took = jobs_of_another(cluster, options.jobs)
+            result["others"] = {"jobs": there, "made_in_s": took, **shares(server, cluster, options.rest)}
+            cluster.run("scancel", "--name=theirs")
+            Cluster.wait("their end", lambda: len(cluster.run("squeue", "-h", "-t", "pending", "-o", "%A").splitlines()) < 10, 300)
+        if options.waiting:
+            with open(base + "/many.yaml", "w") as file:
+                # Of Stoker's own account of the cluster all of them have room at once, so that all are given to Slurm.
+                cpus = max(0.001, round(16 / options.waiting, 3))
+                file.write(f"version: 1\nname: many\nrun: {{command: 'true', cpus: {cpus}, memory: 1MiB, array: 1-{options.waiting}}}\n")
+            begun = time.monotonic()
+            stay(base + "/many.yaml")
+            ours = lambda: len([each for each in cluster.say("squeue", "-h", "-t", "pending", "-o", "%j").splitlines() if each.startswith("stoker-")])
+            Cluster.wait("all of ours in the queue", lambda: ours() > options.waiting or time.sleep(1), 900)
+            took = time.monotonic() - begun
+            time.sleep(5)
+            result["ours"] = {"runs": options.waiting, "submitted_in_s": round(took, 1), **shares(server, cluster, options.rest)}
         print(json.dumps(result))
     finally:
         if server:

@@ -277,6 +277,40 @@ def test_a_gang_waits_for_the_health_gate_of_its_nodes(t):
     quiet()
 
 
+def test_two_clusters_stand_in_for_each_other(t):
+    """What is open goes where an API server answers, what names one waits for it, and what runs on one that is away is started nowhere else."""
+    other = Cluster()
+    try:
+        t.write("server.yaml", SERVER.format(config=other.config, shared=f"{{path: {t.base}}}", more="") + f"""engines:
+  - {{name: west, kind: kubernetes, config: {CLUSTER.config}, image: this-machine, shared: [{{path: {t.base}}}]}}
+""")
+        server = t.up("--config", os.path.join(t.work, "server.yaml"))
+        wait_for("the nodes of both", lambda: {node["name"] for node in t.json("nodes")} == {"k1", "k2", "k1@west", "k2@west"}, LIMIT_S)
+        near = submit(t, "--", "sh", "-c", f"echo near >> {t.work}/near; while [ ! -e {t.work}/go ]; do sleep 0.1; done")
+        t.wait_state(near, "running", limit_s=LIMIT_S)
+        check(t.describe(near)["run"]["engine"] == "kubernetes", "the first is not taken first")
+        other.tell("shut")
+        wait_for("the word that it is away", lambda: "the engine kubernetes does not answer" in t.call("nodes").stdout, LIMIT_S)
+        named = submit(t, "--engine", "kubernetes", "--", "sh", "-c", f"echo named >> {t.work}/named")
+        far = submit(t, "--", "true")
+        t.wait_state(far, "succeeded", limit_s=LIMIT_S)
+        check(t.describe(far)["run"]["engine"] == "west", "it waited for a cluster that is away")
+        check("kubernetes does not answer" in t.call("describe", named).stdout, t.call("describe", named).stdout)
+        check(t.describe(near)["run"]["state"] == "running", "what runs there was given up")
+        other.tell("open")
+        open(os.path.join(t.work, "go"), "w").close()
+        for run, name in ((near, "near"), (named, "named")):
+            view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+            check(view["run"]["state"] == "succeeded" and len(view["attempts"]) == 1, json.dumps(view["run"]))
+            check(open(f"{t.work}/{name}").read() == f"{name}\n", f"{name} ran more than once")
+        for cluster in (other, CLUSTER):
+            wait_for("nothing of ours is left", lambda: cluster.tell("quiet"), LIMIT_S)
+        server.terminate()
+        server.wait(60)
+    finally:
+        other.close()
+
+
 if __name__ == "__main__":
     try:
         CLUSTER = Cluster()

@@ -44,6 +44,10 @@ void list_nodes(Service& service, const ExchangePtr& exchange) {
             return list;
         },
         [&service, exchange](NodeList list) {
+            // Of several each has its own word; of the only one it is that of the last look at what is there.
+            if (!list.engines)
+                if (std::string fault = service.engine().stats().driver_error; !fault.empty())
+                    list.engines.emplace().push_back({.name = {}, .fault = std::move(fault)});
             if (const auto& fleet = service.options().gpus) {
                 const FleetMoment now = FleetMoment::now();
                 for (NodeView& node : list.items)

@@ -47,9 +47,9 @@ struct NodeView {
     std::vector<std::string> repairs;
     std::optional<NodeGpusItem> gpus_told;  // by the agent there
 };
-// One of several engines; its nodes are listed as they were when it does not answer.
+// An engine, whose nodes are listed as they were when it does not answer.
 struct NodeEngineView {
-    std::string name;
+    std::string name;   // empty: the only one, which is listed when it does not answer
     std::string fault;  // why it does not answer; empty: it does
 };
 struct NodeList {

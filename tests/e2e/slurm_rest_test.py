@@ -94,6 +94,7 @@ def test_a_token_that_ends_costs_no_run(t):
             renew(t, front, lives_s=-3)
             said = "401: Authentication failure" if way == "gateway" else "500: Protocol authentication error"
             told(t, rf"the token in \S+/slurm.token ended at 20\S+Z; a new one: scontrol token username={USER} > \S+/slurm.token .slurmrestd says {said}")
+            wait_for("the word of it beside the nodes", lambda: "the engine does not answer: the token in" in t.call("nodes").stdout, LIMIT_S)
             late = submit(t, "--", "sh", "-c", f"echo here >> {t.work}/{way}-late")
             wait_for("why it waits", lambda: "ended at" in t.call("describe", late).stdout, LIMIT_S)
             check(t.describe(running)["run"]["state"] == "running", "what runs was given up")

@@ -109,12 +109,15 @@ std::string nodes_text(const api::NodeList& list, const Style& style, std::int64
         return "no nodes; a server that has just started hears of them within seconds\n";
     std::vector<std::vector<std::string>> rows;
     std::string notes;
+    bool several = false;
     if (list.engines)
-        for (const api::NodeEngineView& engine : *list.engines)
+        for (const api::NodeEngineView& engine : *list.engines) {
+            several = several || !engine.name.empty();
             if (!engine.fault.empty())
                 notes += fmt::format(
-                    "the engine {} does not answer: {}; its nodes are shown as they were, and get nothing new\n",
-                    printable(engine.name), printable(engine.fault, 400));
+                    "the engine{}{} does not answer: {}; its nodes are shown as they were, and get nothing new\n",
+                    engine.name.empty() ? "" : " ", printable(engine.name), printable(engine.fault, 400));
+        }
     for (const api::NodeView& node : list.items) {
         // The name as the other commands want it; of the place its switch.
         const std::string_view at = std::string_view(node.topology).substr(node.topology.rfind('/') + 1);
@@ -124,7 +127,7 @@ std::string nodes_text(const api::NodeList& list, const Style& style, std::int64
                         memory_cell(node), gpus_cell(node), cut(printable(at), 10), health_cell(node, now_us),
                         node.blames.empty() ? "" : std::to_string(node.blames.size()),
                         node.since.empty() ? "" : ago_text(node.since, now_us)});
-        if (list.engines) rows.back().insert(rows.back().begin() + 1, printable(node.engine));
+        if (several) rows.back().insert(rows.back().begin() + 1, printable(node.engine));
         if (!node.reason.empty()) notes += printable(node.reason, 600) + "\n";
         if (const auto& told = node.gpus_told; told && told->silent)
             notes += fmt::format("{}: the agent there has told nothing of its GPUs for {}\n", printable(node.name),
@@ -141,7 +144,7 @@ std::string nodes_text(const api::NodeList& list, const Style& style, std::int64
                                 {"health"},
                                 {"blames", Align::right},
                                 {"since"}};
-    if (list.engines) columns.insert(columns.begin() + 1, {"engine"});
+    if (several) columns.insert(columns.begin() + 1, {"engine"});
     std::string text = table_text(style, columns, rows, 0);
     // What others hold on a cluster its own commands tell.
     constexpr const char* kLegend =

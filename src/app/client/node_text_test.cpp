@@ -48,6 +48,20 @@ TEST(NodeText, SaysWhatFailedAndWhatToDo) {
     EXPECT_THAT(node_text(well, Style{}, kNow), Not(HasSubstr("stoker nodes")));
 }
 
+// Whoever has one cluster hears that it is away, as whoever has several does; a list of nodes alone would look well.
+TEST(NodeText, AnEngineThatIsAwayIsSaid) {
+    api::NodeList list;
+    list.items = {api::NodeView{.name = "n1"}};
+    list.engines.emplace().push_back({.name = {}, .fault = "the token ended"});
+    const std::string one = nodes_text(list, Style{}, kNow);
+    EXPECT_THAT(one, HasSubstr("\nthe engine does not answer: the token ended; its nodes are shown as they were"));
+    EXPECT_THAT(one.substr(0, one.find('\n')), Not(HasSubstr("engine"))) << "it is the only one: no column for it";
+    list.items.clear();
+    EXPECT_THAT(nodes_text(list, Style{}, kNow), HasSubstr("the engine does not answer"));
+    list.engines->front().name = "slurm-b";
+    EXPECT_THAT(nodes_text(list, Style{}, kNow), HasSubstr("the engine slurm-b does not answer"));
+}
+
 // The list fits a terminal of 100 columns, with names as usual.
 TEST(NodeText, TheListFitsATerminal) {
     api::NodeList list;

@@ -291,6 +291,28 @@ TEST_F(SlurmEngine, AKilledHostIsNoEndlessRun) {
     expect_over(id);
 }
 
+// A gang that lost a rank is over: the others would wait for it until they give up by themselves, and hold their GPUs.
+TEST_F(SlurmEngine, ALostRankEndsItsGang) {
+    const OperationId id = harness.next();
+    GangSpec spec = gang("while :; do sleep 0.05; done", 2);
+    spec.nodes = 2;
+    expect_launched(id, spec);
+    for (const int rank : {0, 1}) ASSERT_NE(facts.wait(*driver, id, FactKind::rank_started, soon(), rank), nullptr);
+    int killed = 0;
+    for (const pid_t pid : processes_with("SLURM_JOB_NAME=stoker-" + id.text())) {
+        const std::string at = "/proc/" + std::to_string(pid);
+        const bool host = content(at + "/cmdline").find("slurm-step") != std::string::npos;
+        if (host && content(at + "/environ").find("SLURM_PROCID=1") != std::string::npos)
+            killed += ::kill(pid, SIGKILL) == 0 ? 1 : 0;
+    }
+    ASSERT_EQ(killed, 1);
+    const Fact* end = end_of(id);
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(end->cause, Cause::platform) << end->detail;
+    EXPECT_NE(end->detail.find("rank 1 on n2 left no word of its end"), std::string::npos) << end->detail;
+    expect_over(id);
+}
+
 // A controller that was killed while a job ended may take it for running for minutes: it is ended there as well, or its
 // GPUs are nobody's.
 TEST_F(SlurmEngine, WhatSlurmTakesForRunningAfterItsEndIsEnded) {

@@ -152,7 +152,7 @@ private:
             if (std::exchange(told_step_, true)) ::kill(-step_, SIGKILL);
         }
         if (notice_at_ != Clock::time_point{} && now >= notice_at_) give_notice();
-        wait_for_news();
+        hear_all(kLookMs);
         obey_orders();
         int how = 0;
         if (step_ > 0 && ::waitpid(step_, &how, WNOHANG) == step_) {
@@ -175,8 +175,6 @@ private:
             if (!ranks_[i].ready) list += fmt::format("{}rank {}", list.empty() ? "" : ", ", i);
         return list;
     }
-
-    void wait_for_news() { hear_all(kLookMs); }
 
     void hear_all(int wait_ms) {
         std::vector<pollfd> waits = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
@@ -350,13 +348,15 @@ private:
             save();
     }
 
-    // Its connection is gone. What it ran ends with it, and srun tells when.
+    // Its connection is gone: its host was killed or its node is lost, and what it ran with it. The others wait in
+    // vain.
     void lose(std::size_t index) {
         ranks_[index].wire.reset();
         if (ranks_[index].ended || stopping_) return;
-        if (!ranks_[index].started)
-            stop(Cause::platform,
-                 fmt::format("rank {} on {} ended before its program was run", index, ranks_[index].node), 0);
+        const bool ran = ranks_[index].started;
+        if (ran) mark_outside();  // Slurm may know why
+        const char* how = ran ? "left no word of its end" : "ended before its program was run";
+        stop(Cause::platform, fmt::format("rank {} on {} {}", index, ranks_[index].node, how), ran ? kPeerGrace : 0);
     }
 
     // The first to call decides the cause; a later one can only make the end come sooner.

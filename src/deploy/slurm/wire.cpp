@@ -20,6 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostLine = 16u << 20;  // an order with a large environment
+// A node that is gone says nothing: after so long it is asked, and after two questions without an answer it is lost.
+constexpr int kHeartbeatS = 10, kMissed = 2;
 
 }  // namespace
 
@@ -27,6 +29,12 @@ Wire::Wire(UniqueFd socket) : socket_(std::move(socket)) {
     const int on = 1;
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_KEEPIDLE, &kHeartbeatS, sizeof kHeartbeatS);
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, &kHeartbeatS, sizeof kHeartbeatS);
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_KEEPCNT, &kMissed, sizeof kMissed);
+    // The same for what was sent and is not taken.
+    constexpr unsigned kUntakenMs = 1000 * kHeartbeatS * (1 + kMissed);
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUntakenMs, sizeof kUntakenMs);
     ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
     ::fcntl(socket_.get(), F_SETFD, FD_CLOEXEC);
 }

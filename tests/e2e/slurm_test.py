@@ -5,6 +5,7 @@ do with runs. Where the packages are missing it says so and passes.
 
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -122,6 +123,54 @@ def test_why_it_waits_has_numbers(t):
     check("Resources" in text(), text())
     CLUSTER.say("scancel", full)
     t.wait_state(waits, "succeeded")
+
+
+FAR = "2030-01-01T00:00:00"
+# What Slurm says, what makes it say so while a job of ours waits ({job}), what ends that, what the run asks for, our cause, and words of what is
+# told beside it.
+REASONS = [
+    ("PartitionDown", "update partitionname=main state=down", "update partitionname=main state=up", [], "node_unhealthy", "starts none"),
+    ("PartitionInactive", "update partitionname=main state=inactive", "update partitionname=main state=up", [], "node_unhealthy", "INACTIVE"),
+    ("PartitionTimeLimit", "update partitionname=main maxtime=1", "update partitionname=main maxtime=unlimited", ["--timeout", "10m"], "capacity_none",
+     "longer than the partition's"),
+    ("PartitionNodeLimit", "update partitionname=main maxnodes=1", "update partitionname=main maxnodes=unlimited", ["wide.yaml"], "capacity_none",
+     "fewer or more nodes"),
+    ("JobHeldAdmin", "hold {job}", "release {job}", [], "held", "administrator"),
+    ("JobHeldUser", "uhold {job}", "release {job}", [], "held", "scontrol release"),
+    ("BeginTime", f"update jobid={{job}} starttime={FAR}", "update jobid={job} starttime=now", [], "backing_off", "earliest start"),
+    ("Dependency", "update jobid={job} dependency=afterok:{other}", "update jobid={job} dependency=", [], "dependency_waiting", "depends on"),
+    ("Reserv|Maint", "create reservation=closed starttime=now duration=60 user=nobody flags=maint,ignore_jobs nodes=ALL", "delete reservation=closed", [],
+     "node_unhealthy|capacity_busy|engine_queue", ""),
+]
+
+
+def test_why_a_job_waits_is_told_for_reasons_of_a_real_queue(t):
+    """Each comes from the controller itself, gets our cause and words that say what is the matter, and goes when that is cured."""
+    up(t)
+    t.write("wide.yaml", json.dumps({"version": 1, "name": "wide", "run": {"command": "true", "ranks": 2, "nodes": 2}}))
+    other = CLUSTER.run("sbatch", "--parsable", "--hold", "-p", "urgent", "--chdir=/", "--output=/dev/null", "--wrap=true")
+    try:
+        for reason, before, after, words, cause, told in REASONS:
+            # A job's own reason is made while the partition keeps it.
+            first = "update partitionname=main state=down" if "{job}" in before else before
+            CLUSTER.run("scontrol", *first.split())
+            run, job = submit(t, *(words if "wide.yaml" in words else [*words, "--", "true"])), ""
+            try:
+                if "{job}" in before:
+                    job = wait_for("its job", lambda: re.search(r"job (\d+):", t.call("describe", run).stdout), LIMIT_S).group(1)
+                    CLUSTER.run("scontrol", *before.format(job=job, other=other).split())
+                    CLUSTER.run("scontrol", "update", "partitionname=main", "state=up")
+                said = wait_for(f"{reason} of {run}: {t.call('describe', run).stdout}", lambda: (lambda text: text if re.search(rf"job \d+: \S*({reason})", text) else "")(
+                    " ".join(t.call("describe", run).stdout.split())), LIMIT_S)
+                why = t.describe(run)["why"]
+                check(why["code"] in cause.split("|") and told in said, f"{reason}: {why}")
+                print(f"   {why['code']:<20} {why['text'][:150]}")
+            finally:
+                CLUSTER.say("scontrol", *after.format(job=job).split())
+                CLUSTER.run("scontrol", "update", "partitionname=main", "state=up")
+            t.wait_state(run, "succeeded", limit_s=LIMIT_S)
+    finally:
+        CLUSTER.say("scancel", other)
 
 
 def test_scripts_of_the_cluster_are_understood(t):

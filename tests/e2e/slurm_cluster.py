@@ -44,7 +44,8 @@ def free_ports(count):
 
 
 class Cluster:
-    def __init__(self, folder, nodes=2):
+    def __init__(self, folder, nodes=2, more=()):
+        """more: lines of slurm.conf, behind its nodes."""
         self.folder, self.nodes = folder, [f"n{i}" for i in range(1, nodes + 1)]
         self.config = f"{folder}/slurm.conf"
         self.environment = {"PATH": PATH, "HOME": "/", "SLURM_CONF": self.config, "SLURM_TIME_FORMAT": "%s"}
@@ -71,7 +72,7 @@ class Cluster:
         for name, port in zip(self.nodes, ports[1:]):
             os.makedirs(f"{folder}/spool/{name}")
             lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}")
-        lines += ["PartitionName=main Nodes=ALL Default=YES PriorityTier=1 PreemptMode=CANCEL",
+        lines += [*more, "PartitionName=main Nodes=ALL Default=YES PriorityTier=1 PreemptMode=CANCEL",
                   "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF"]
         for name, text in (("slurm.conf", "\n".join(lines) + "\n"), ("gres.conf", "Name=gpu Type=a100 File=/dev/tty[0-7]\n"),
                            ("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")):

@@ -72,8 +72,8 @@ class Cluster:
         for name, port in zip(self.nodes, ports[1:]):
             os.makedirs(f"{folder}/spool/{name}")
             lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}")
-        lines += [*more, "PartitionName=main Nodes=ALL Default=YES PriorityTier=1 PreemptMode=CANCEL",
-                  "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF"]
+        lines += [*more, f"PartitionName=main Nodes={','.join(self.nodes)} Default=YES PriorityTier=1 PreemptMode=CANCEL",
+                  f"PartitionName=urgent Nodes={','.join(self.nodes)} PriorityTier=10 PreemptMode=OFF"]
         for name, text in (("slurm.conf", "\n".join(lines) + "\n"), ("gres.conf", "Name=gpu Type=a100 File=/dev/tty[0-7]\n"),
                            ("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")):
             with open(f"{folder}/{name}", "w") as file:

@@ -128,6 +128,11 @@ class Cluster:
         self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "4",
                      "-subj", "/CN=stoker-test", "-keyout", "tls.key", "-out", "tls.crt", "-addext",
                      "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc")
+        # A client who shows client.crt and client.key may do everything, too.
+        key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        self.openssl("req", "-x509", *key, "-days", "4", "-subj", "/CN=clients", "-keyout", "client-ca.key", "-out", "client-ca.crt")
+        self.openssl("req", *key, "-subj", "/O=system:masters/CN=alice", "-keyout", "client.key", "-out", "client.csr")
+        self.openssl("x509", "-req", "-in", "client.csr", "-CA", "client-ca.crt", "-CAkey", "client-ca.key", "-CAcreateserial", "-days", "4", "-out", "client.crt")
         self.write("tokens.csv", "\n".join([f"{self.token},admin,admin,system:masters", *self.users]) + "\n")
         self.write("kubeconfig", json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
@@ -143,7 +148,7 @@ class Cluster:
         self.start("kube-apiserver", "--etcd-servers", "unix://etcd:0", "--bind-address", "127.0.0.1", "--advertise-address",
                    "127.0.0.1", "--secure-port", str(self.port), "--endpoint-reconciler-type", "none",
                    "--service-cluster-ip-range", "10.0.0.0/16", "--allow-privileged", "--authorization-mode", "RBAC",
-                   "--tls-cert-file", "tls.crt", "--tls-private-key-file", "tls.key", "--token-auth-file", "tokens.csv",
+                   "--tls-cert-file", "tls.crt", "--tls-private-key-file", "tls.key", "--token-auth-file", "tokens.csv", "--client-ca-file", "client-ca.crt",
                    "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-signing-key-file",
                    "sa.key", "--service-account-key-file", "sa.key", *self.gates, *self.apiserver)
         self.until("the API server is ready", lambda: self.request("GET", "/readyz")[0] == 200)

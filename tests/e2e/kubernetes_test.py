@@ -44,7 +44,7 @@ class Cluster:
         hello = self.process.stdout.readline()
         if not hello:
             raise Skipped(self.process.stderr.read().strip().splitlines()[-1])
-        self.config = json.loads(hello)["kubeconfig"]
+        self.config, self.folder = (json.loads(hello)[key] for key in ("kubeconfig", "folder"))
 
     def tell(self, *words):
         self.process.stdin.write(" ".join(words) + "\n")
@@ -275,6 +275,50 @@ def test_a_gang_waits_for_the_health_gate_of_its_nodes(t):
     view = t.wait_state(waits, "succeeded", limit_s=LIMIT_S)
     check({rank["node"] for rank in view["attempts"][-1]["ranks"]} == {"k1", "k2"}, json.dumps(view["attempts"][-1]["ranks"]))
     quiet()
+
+
+PLUGIN = """#!/bin/sh
+echo >>{work}/asked
+[ ! -e {work}/expired ] || {{ echo 'the login is over: run kubelogin' >&2; exit 1; }}
+printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"%s","expirationTimestamp":"%s"}}}}' \\
+    {token} $(date -u -d '+12 seconds' +%Y-%m-%dT%H:%M:%SZ)
+"""
+
+
+def test_a_certificate_or_a_plug_in_says_who_we_are(t):
+    """As EKS, GKE and AKS have it. A login that is over costs no run, and says itself what to do."""
+    with open(os.path.join(CLUSTER.folder, "kubeconfig")) as file:
+        config = json.load(file)
+    token = config["users"][0]["user"]["token"]
+    plugin = t.write("login", PLUGIN.format(work=t.work, token=token))
+    os.chmod(plugin, 0o755)
+    users = {"certificate": {"client-certificate": os.path.join(CLUSTER.folder, "client.crt"), "client-key": os.path.join(CLUSTER.folder, "client.key")},
+             "plugin": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": plugin, "interactiveMode": "Never"}}}
+    for name, user in users.items():
+        config["users"][0]["user"] = user
+        path = t.write(name, json.dumps(config))
+        t.write("server.yaml", SERVER.format(config=path, shared=f"{{path: {t.base}}}", more=""))
+        server = t.up("--config", os.path.join(t.work, "server.yaml"))
+        wait_for("the nodes of the cluster", lambda: len(t.json("nodes")) == 2, LIMIT_S)
+        go = os.path.join(t.work, "go-" + name)
+        runs = [submit(t, "--", "sh", "-c", f"echo here >> {t.work}/{name}-0; while [ ! -e {go} ]; do sleep 0.1; done")]
+        t.wait_state(runs[0], "running", limit_s=LIMIT_S)
+        if name == "plugin":
+            asked = len(open(os.path.join(t.work, "asked")).readlines())
+            wait_for("it is asked again before its word ends", lambda: len(open(os.path.join(t.work, "asked")).readlines()) > asked, LIMIT_S)
+            open(os.path.join(t.work, "expired"), "w").close()
+            wait_for("the word of it", lambda: "the login is over: run kubelogin" in " ".join(t.call("nodes").stdout.split()), LIMIT_S)
+            runs.append(submit(t, "--", "sh", "-c", f"echo here >> {t.work}/{name}-1"))
+            check(t.describe(runs[0])["run"]["state"] == "running", "what runs was given up")
+            os.remove(os.path.join(t.work, "expired"))
+        open(go, "w").close()
+        for i, run in enumerate(runs):
+            view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+            check(view["run"]["state"] == "succeeded", json.dumps(view["run"]))
+            check(open(f"{t.work}/{name}-{i}").read() == "here\n", f"{run} ran more than once")
+        quiet()
+        server.terminate()
+        server.wait(60)
 
 
 def test_two_clusters_stand_in_for_each_other(t):

@@ -219,6 +219,7 @@ void GangWatch::tell(Fact fact) {
 void GangWatch::hold_against(Gang& gang, const Queue& queue, bool launching) {
     const OperationId operation = gang.order.operation;
     if ((launching_.contains(operation) && !launching) || (gang.submitted && *gang.submitted >= queue.asked_at)) return;
+    gang.waits_as.reset();
     const std::string folder = folder_of(operation);
     const auto jobs = queue.of(operation);
     const std::string claim = claim_of(folder);
@@ -226,7 +227,6 @@ void GangWatch::hold_against(Gang& gang, const Queue& queue, bool launching) {
         gang.gone.reset();
         gang.lost = false;
         gang.pending = claim.empty() && jobs.front()->phase == JobPhase::pending;
-        gang.waits_as.reset();
         if (gang.pending) tell_wait(gang, *jobs.front());
         return;
     }

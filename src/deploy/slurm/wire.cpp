@@ -33,7 +33,7 @@ Wire::Wire(UniqueFd socket) : socket_(std::move(socket)) {
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, &kHeartbeatS, sizeof kHeartbeatS);
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_KEEPCNT, &kMissed, sizeof kMissed);
     // The same for what was sent and is not taken.
-    constexpr unsigned kUntakenMs = 1000 * kHeartbeatS * (1 + kMissed);
+    constexpr int kUntakenMs = 1000 * kHeartbeatS * (1 + kMissed);
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUntakenMs, sizeof kUntakenMs);
     ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
     ::fcntl(socket_.get(), F_SETFD, FD_CLOEXEC);

@@ -122,7 +122,7 @@ def main():
             subprocess.run([stoker, "submit", "--", "sh", "-c", f"date +%s%N > {out}"], env=environment, check=True, capture_output=True)
             times["stoker_answers"].append(time.time() - begin)
             times["stoker"].append(wait_for(out) - begin)
-        result = {"bench": "kubernetes", "runs": options.runs, **{kind: spread(values) for kind, values in times.items()}}
+        result = {"bench": "kubernetes", "runs": options.runs, "load_1min": round(os.getloadavg()[0], 1), **{kind: spread(values) for kind, values in times.items()}}
         for beside in ("kubectl", "kubectl_with_check"):
             result[f"added_to_{beside}_p50_ms"] = round(1000 * (statistics.median(times["stoker"]) - statistics.median(times[beside])), 1)
         if options.pods:

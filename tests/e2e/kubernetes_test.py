@@ -277,6 +277,25 @@ def test_a_gang_waits_for_the_health_gate_of_its_nodes(t):
     quiet()
 
 
+def test_a_gang_that_lost_a_pod_is_over(t):
+    """The other rank would wait for it until it gives up by itself, and hold its GPUs meanwhile."""
+    up(t)
+    run = submit(t, "--ranks", "2", "--nodes", "2", "--", "sh", "-c", f"trap ': >{t.work}/told-'$RANK TERM; while [ ! -e {t.work}/told-$RANK ]; do sleep 0.1; done")
+    t.wait_state(run, "running", limit_s=LIMIT_S)
+    pod = CLUSTER.tell("kubectl", "get", "pods", "-l", "batch.kubernetes.io/job-completion-index=1", "-o", "name").split()[0]
+    begun = time.monotonic()
+    CLUSTER.tell("kubectl", "delete", pod, "--grace-period=0", "--force", "--wait=false")
+    wait_for("the other is told to end", lambda: os.path.exists(os.path.join(t.work, "told-0")), LIMIT_S)
+    told = time.monotonic() - begun
+    view = wait_for("the end of the attempt", lambda: (lambda view: view if view["attempts"][0]["state"] == "ended" else None)(t.describe(run)), LIMIT_S)
+    check(view["attempts"][0]["cause"] not in ("ok", "user_error"), json.dumps(view["attempts"][0]))
+    print(f"   the other rank was told after {told:.1f} s; cause {view['attempts'][0]['cause']}")
+    if view["run"]["state"] not in ("failed", "cancelled"):
+        t.call("cancel", run)
+        t.wait_state(run, "cancelled", limit_s=LIMIT_S)
+    quiet()
+
+
 PLUGIN = """#!/bin/sh
 echo >>{work}/asked
 [ ! -e {work}/expired ] || {{ echo 'the login is over: run kubelogin' >&2; exit 1; }}

@@ -24,7 +24,7 @@ NODES = ("gang-0", "gang-1")
 # comes a second later than it was asked for, as Slurm demands.
 AZ = """#!/bin/sh
 echo "$@" >>{base}/az.log
-ids=${{*#*--instance-ids }}; ids=${{ids%% --no-wait*}}
+all="$*"; ids=${{all#*--instance-ids }}; ids=${{ids%% --no-wait*}}
 for id in $ids; do
     case $2 in
     start) setsid -f sh -c "sleep 2; scontrol update nodename=gang-$id nodeaddr=127.0.0.1 nodehostname={host}

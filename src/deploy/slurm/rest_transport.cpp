@@ -101,7 +101,11 @@ public:
         call.headers.add("Content-Type", "application/json");
         const auto answer = send(std::move(call), deadline);
         if (!answer) return unknown(answer.error().message());
-        return read_rest_submission(answer->status, answer->body);
+        Outcome outcome = read_rest_submission(answer->status, answer->body);
+        if (const Error why = error_of(*answer);
+            outcome.certainty == Certainty::unknown && why.kind() == ErrorKind::denied)
+            outcome.detail = why.message();
+        return outcome;
     }
 
     Result<Listing> jobs(Deadline deadline) override {

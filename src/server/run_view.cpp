@@ -111,12 +111,13 @@ RunItem item_of(const State&, const Run& run, std::int64_t now_us) {
 
 namespace {
 
-// Told to end, and not ended: what the engine says of it.
+// Told to begin or to end, and nobody knows whether it was: what the engine says of it.
 std::string what_keeps_it(const State& state, const Run& run) {
     const Attempt* attempt = run.live_attempt();
-    if (attempt == nullptr || !attempt->cancelling) return {};
+    if (attempt == nullptr) return {};
+    const Verb told = attempt->cancelling ? Verb::cancel : Verb::launch;
     for (const auto& [id, operation] : state.operations)
-        if (operation.verb == Verb::cancel && operation.attempt == AttemptId{run.id, attempt->number} &&
+        if (operation.verb == told && operation.attempt == AttemptId{run.id, attempt->number} &&
             !operation.detail.empty())
             return operation.detail;
     return {};

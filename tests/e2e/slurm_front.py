@@ -68,7 +68,7 @@ class Front:
                     return self.answer(500, "application/json", json.dumps({"meta": {}, "errors": [
                         {"error_number": 1007, "error": "Protocol authentication error"}], "jobs": []}).encode())
                 link = OverSocket(path)
-                link.request(self.command, self.path, body or None, {"Content-Type": self.headers.get("Content-Type", "application/json"), "Accept": "application/json"})
+                link.request(self.command, self.path, body or None, {"Accept": "application/json", **({"Content-Type": "application/json"} if body else {})})
                 got = link.getresponse()
                 said = got.read()
                 link.close()

@@ -130,7 +130,6 @@ FAR = "2030-01-01T00:00:00"
 # told beside it.
 REASONS = [
     ("PartitionDown", "update partitionname=main state=down", "update partitionname=main state=up", [], "node_unhealthy", "starts none"),
-    ("PartitionInactive", "update partitionname=main state=inactive", "update partitionname=main state=up", [], "node_unhealthy", "INACTIVE"),
     ("PartitionTimeLimit", "update partitionname=main maxtime=1", "update partitionname=main maxtime=unlimited", ["--timeout", "10m"], "capacity_none",
      "longer than the partition's"),
     ("PartitionNodeLimit", "update partitionname=main maxnodes=1", "update partitionname=main maxnodes=unlimited", ["wide.yaml"], "capacity_none",

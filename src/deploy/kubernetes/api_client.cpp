@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "base/text.h"
 #include "deploy/kubernetes/objects.h"
@@ -112,10 +113,19 @@ Result<HttpResponse> ApiClient::call(const ApiCall& wanted, Deadline deadline) {
         if (!wanted.body.empty()) call.headers.add("Content-Type", wanted.content_type);
         std::uint64_t login = 0;
         TRY(HttpResponse answer, call_once(call, deadline, login));
+        if (const auto date = answer.headers.find("Date")) ahead_us_ = ahead_of_date_us(*date, wall_clock_us());
         const bool again = answer.status == 401 && tries == 0 && (config_.exec || !config_.token_file.empty());
         if (!again) return answer;
         forget_login(login);
     }
+}
+
+std::int64_t ahead_of_date_us(std::string_view date, std::int64_t now_us) {
+    constexpr std::int64_t kTold = 5'000'000;
+    tm parts{};
+    if (::strptime(std::string(date).c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) return 0;
+    const std::int64_t ahead = now_us - std::int64_t{::timegm(&parts)} * 1'000'000;
+    return ahead > kTold || ahead < -kTold ? ahead : 0;
 }
 
 Result<Document> ApiClient::ask(const ApiCall& wanted, Deadline deadline) {

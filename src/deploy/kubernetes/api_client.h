@@ -1,6 +1,7 @@
 // The API server of a cluster: calls from any thread, each by its deadline, over a few kept connections; and watches.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -48,6 +49,8 @@ public:
                                 const std::function<bool(std::string_view)>& take);
 
     const Kubeconfig& config() const { return config_; }
+    // By how much this machine's clock is ahead of the API server's; 0: by less than makes a difference.
+    std::int64_t clock_ahead_us() const { return ahead_us_; }
 
 private:
     explicit ApiClient(Kubeconfig config) : config_(std::move(config)) {}
@@ -62,6 +65,7 @@ private:
     Result<HttpResponse> call_once(const HttpCall& call, Deadline deadline, std::uint64_t& login);
 
     const Kubeconfig config_;
+    std::atomic<std::int64_t> ahead_us_ = 0;
     std::mutex mutex_;  // guards what follows
     std::vector<Connection> idle_;
     Login login_;
@@ -69,6 +73,9 @@ private:
     std::int64_t login_at_us_ = 0;
 };
 
+// By how much a clock that says `now_us` is ahead of who answered with this Date; 0: by a few seconds, which may be the
+// way, or it is none.
+std::int64_t ahead_of_date_us(std::string_view date, std::int64_t now_us);
 // An answer that is no 2xx, as an error with the server's words.
 Error error_of(const HttpResponse& answer);
 // "%2C" and so on, for a value in a query.

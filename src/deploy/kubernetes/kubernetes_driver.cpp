@@ -236,7 +236,15 @@ public:
     }
 
     Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline deadline) override {
-        return gangs_.facts_after(cursor, kMostFacts, deadline);
+        auto facts = gangs_.facts_after(cursor, kMostFacts, deadline);
+        // What ranks did has its time by the clocks of the cluster: a server that is an hour ahead would charge
+        // nothing.
+        if (const std::int64_t ahead_us = api_->clock_ahead_us(); ahead_us != 0)
+            for (Fact& fact : facts)
+                if (fact.kind == FactKind::rank_started || fact.kind == FactKind::rank_ended ||
+                    fact.kind == FactKind::gang_ended)
+                    fact.at_us += ahead_us;
+        return facts;
     }
     void interrupt() override { gangs_.wake(); }
 

@@ -80,6 +80,7 @@ class Front:
                 pass
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # whoever does not trust us breaks off
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.trusted, key)
         # The handshake on the thread of its connection: one that is broken off holds up nobody.

@@ -138,8 +138,6 @@ REASONS = [
     ("JobHeldUser", "uhold {job}", "release {job}", [], "held", "scontrol release"),
     ("BeginTime", f"update jobid={{job}} starttime={FAR}", "update jobid={job} starttime=now", [], "backing_off", "earliest start"),
     ("Dependency", "update jobid={job} dependency=afterok:{other}", "update jobid={job} dependency=", [], "dependency_waiting", "depends on"),
-    ("Reserv|Maint", "create reservation=closed starttime=now duration=60 user=nobody flags=maint,ignore_jobs nodes=ALL", "delete reservation=closed", [],
-     "node_unhealthy|capacity_busy|engine_queue", ""),
 ]
 
 

@@ -17,7 +17,6 @@ import tempfile
 import time
 
 import harness
-import images_test
 import slurm_cluster
 from harness import Skipped, check, wait_for
 from kubernetes_test import Cluster as Pods
@@ -110,29 +109,20 @@ name: same
 run:
   command: [sh, -c, 'echo $ALPHA, $BETA, $RANK of $WORLD_SIZE, $STOKER_RUN $STOKER_ATTEMPT $PYTHONUNBUFFERED; echo end; [ $RANK != $FAILS ] || exit 3']
   folder: {work}
-  image: {image}
   ranks: 2
   environment: {{ALPHA: "1", BETA: two words, FAILS: "{fails}"}}
-"""
-# Pyxis is in no package: an srun that has its options, and starts what it is to start outside of any container.
-SRUN = """#!/bin/bash
-PATH=/usr/local/bin:/usr/bin:/bin
-[ "$1" != --help ] || { srun --help; echo '      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH'; exit; }
-words=()
-for word; do case $word in --container-*|--no-container-*) ;; *) words+=("$word");; esac; done
-exec srun "${words[@]}"
 """
 
 
 def what_became_of_it(t, engine, file):
-    """On a server whose only engine it is: the digest of what was asked for, its image, the moves of its run, the facts that the engine told,
-    and what its ranks found in their environment. When a wait at an engine is told, and how often, is the engine's."""
+    """On a server whose only engine it is: what was asked for and its digest, the moves of its run, the facts that the engine told, and what
+    its ranks found in their environment. When a wait at an engine is told, and how often, is the engine's."""
     own = harness.Stoker(t.binary)
     shutil.rmtree(own.work)
     own.work = t.work
     try:
         kinds = {"local": "{kind: local}", "aks": f"{{kind: kubernetes, config: {PODS.config}, image: this-machine, shared: [{{path: {t.work}}}]}}",
-                 "slurm-b": f"{{kind: slurm, partition: main, config: {SLURM.config if SLURM else ''}, commands: {t.base}/pyxis}}"}
+                 "slurm-b": f"{{kind: slurm, partition: main, config: {SLURM.config if SLURM else ''}}}"}
         own.up("--config", t.write(f"{engine}.yaml", f"engine: {kinds[engine]}\n"))
         wait_for("nodes", lambda: own.json("nodes"), LIMIT_S)
         run = submit(own, file)
@@ -143,33 +133,22 @@ def what_became_of_it(t, engine, file):
         moves = [(row["kind"], row["body"]["event"], row["cause"]) for row in rows if row["kind"] in ("run.moved", "attempt.moved")]
         facts = [row["body"]["fact"]["kind"] for row in rows if row["kind"] == "fact.seen"]
         nothing_is_left(own)
-        return {"digest": view["digest"], "image": view["spec"]["image"], "moves": moves, "facts": [each for each in facts if each != "waits"], "environment": logs}
+        return {"spec": view["spec"], "digest": view["digest"], "moves": moves, "facts": [each for each in facts if each != "waits"], "environment": logs}
     finally:
         own.close()
 
 
 def test_one_spec_is_the_same_on_all(t):
-    """What people build on a run's events does not have to know where it ran, and its image is the same bytes everywhere. (On Slurm and Kubernetes
-    it is the machine's programs that run here: Pyxis and a container runtime are not to be had.)"""
-    if absent := images_test.missing():
-        raise Skipped(f"{', '.join(absent)}: not installed")
-    os.mkdir(os.path.join(t.base, "pyxis"))
-    with open(os.path.join(t.base, "pyxis", "srun"), "w") as program:
-        program.write(SRUN)
-    os.chmod(program.name, 0o755)
-    registry = images_test.Registry()
-    try:
-        for fails in ("9", "1"):
-            file = t.write("same.yaml", SAME.format(work=t.work, fails=fails, image=f"{registry.host}/demo/box:v1"))
-            seen = {engine: what_became_of_it(t, engine, file) for engine in engines()}
-            here = seen["local"]
-            check(len(here["digest"]) == 64 and "@sha256:" in here["image"] and here["moves"] and here["facts"], str(seen))
-            for engine, became in seen.items():
-                for what, value in became.items():
-                    check(value == here[what], f"{what} on {engine}: {value}\nand here: {here[what]}")
-            print(f"   digest {here['digest'][:12]}, image {here['image'][-12:]}, {len(here['moves'])} moves and {len(here['facts'])} facts, the same on {', '.join(seen)}")
-    finally:
-        registry.close()
+    """What people build on a run's events does not have to know where it ran."""
+    for fails in ("9", "1"):
+        file = t.write("same.yaml", SAME.format(work=t.work, fails=fails))
+        seen = {engine: what_became_of_it(t, engine, file) for engine in engines()}
+        here = seen["local"]
+        check(len(here["digest"]) == 64 and here["moves"] and here["facts"], str(seen))
+        for engine, became in seen.items():
+            for what, value in became.items():
+                check(value == here[what], f"{what} on {engine}: {value}\nand here: {here[what]}")
+        print(f"   digest {here['digest'][:12]}, {len(here['moves'])} moves and {len(here['facts'])} facts, the same on {', '.join(seen)}")
 
 
 def test_an_api_server_that_is_away_loses_nothing_and_holds_up_nobody(t):

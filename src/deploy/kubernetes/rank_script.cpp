@@ -20,7 +20,8 @@ std::string words_by_rank(const GangSpec& gang) {
             script += fmt::format("; export {}={}", key, shell_quoted(value));
         script += ";;\n";
     }
-    return script + "esac\n";
+    // As every engine says it, whatever the core calls it.
+    return script + fmt::format("esac\nexport STOKER_ATTEMPT={}\n", gang.attempt.number);
 }
 
 }  // namespace

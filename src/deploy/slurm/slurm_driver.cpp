@@ -43,6 +43,8 @@ constexpr auto kAnswerLimit = std::chrono::seconds(5);
 constexpr auto kLook = std::chrono::milliseconds(50), kFileLook = std::chrono::milliseconds(20);
 constexpr auto kObservePoll = std::chrono::seconds(5), kSettingsLimit = std::chrono::seconds(5);
 constexpr auto kRoomPause = std::chrono::seconds(20);
+// Behind what waits all users' jobs are looked through, for numbers alone: not a fiftieth of a processor for that, too.
+constexpr int kRestOfRoom = 20;
 constexpr std::size_t kMostFacts = 1000, kMostLooks = 200;
 class SlurmDriver final : public LocalAnswers<Driver> {
 public:
@@ -418,11 +420,15 @@ private:
 
     // Seldom: of a large cluster these are no small questions.
     void look_at_room_if_due(const Queue& queue, Clock::time_point now) {
-        if (!asks_for_room(queue) || now < last_room_ + kRoomPause) return;
+        if (!asks_for_room(queue) || now < last_room_ + room_pause_) return;
         last_room_ = now;
         const Deadline deadline = now + kObservePoll;
-        if (const auto names = partitions(deadline))
-            if (auto room = controller_.room(*names, deadline)) gangs_.take_room(std::move(*room));
+        const auto names = partitions(deadline);
+        auto room = names ? controller_.room(*names, deadline) : Result<Room>(names.error());
+        if (!room) return;
+        room_pause_ =
+            std::max<Clock::duration>(kRoomPause, kRestOfRoom * duration_of(rest_after_s(room->waiting.size())));
+        gangs_.take_room(std::move(*room));
     }
 
     const SlurmOptions options_;
@@ -436,6 +442,7 @@ private:
     // Of the one thread that observes.
     Clock::time_point last_poll_{}, last_room_{};
     double rest_s_ = 0;
+    Clock::duration room_pause_ = kRoomPause;
     std::atomic<bool> poll_now_ = false, interrupted_ = false;
 };
 

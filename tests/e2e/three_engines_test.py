@@ -107,7 +107,7 @@ def test_a_run_goes_where_it_is_told_and_looks_the_same_everywhere(t):
 SAME = """version: 1
 name: same
 run:
-  command: [sh, -c, 'echo $ALPHA, $BETA, $RANK of $WORLD_SIZE, $STOKER_RUN $STOKER_ATTEMPT $PYTHONUNBUFFERED; echo end; [ $RANK != $FAILS ] || exit 3']
+  command: [sh, -c, 'echo $ALPHA, $BETA, $RANK of $WORLD_SIZE, $STOKER_RUN $STOKER_ATTEMPT $PYTHONUNBUFFERED; echo end; sleep 1; [ $RANK != $FAILS ] || exit 3']
   folder: {work}
   ranks: 2
   environment: {{ALPHA: "1", BETA: two words, FAILS: "{fails}"}}

@@ -438,7 +438,7 @@ def test_a_run_is_told_before_its_own_time_limit(t):
     up(t)
     began = "date +%s.%N > began; trap 'date +%s.%N > told' USR1; trap 'date +%s.%N > ended; exit 143' TERM"
     run = submit(t, "--timeout", "12s", "--", "sh", "-c", began + "; while :; do sleep 0.05; done")
-    view = t.wait_state(run, "failed", "exhausted", "succeeded", limit_s=LIMIT_S)
+    view = t.wait_state(run, "expired", "failed", "succeeded", limit_s=LIMIT_S)
     at = {name: float(open(os.path.join(t.work, name)).read()) for name in ("began", "told", "ended") if os.path.exists(os.path.join(t.work, name))}
     check("timeout" in json.dumps(view["run"]) and "told" in at and "ended" in at, f"{view['run']}\n{at}")
     check(5 < at["told"] - at["began"] and at["told"] < at["ended"], f"USR1 after {at['told'] - at['began']:.1f} s, TERM after {at['ended'] - at['began']:.1f} s")

@@ -74,6 +74,11 @@ std::string accelerate_script(const Deployment& d) {
     out += fmt::format(
         "# The program passes gradient_accumulation_steps={} to Accelerator and {} to its loader as the batch.\n",
         d.training->layout.micro_batches, d.training->layout.micro_batch);
+    if (d.training->method == Method::qlora && d.training->layout.zero > 0)
+        out += fmt::format(
+            "# Weights of 4 bits are divided only where they are stored as the rest: the program passes\n"
+            "# bnb_4bit_quant_storage=torch.{} to BitsAndBytesConfig (huggingface.co, FSDP-QLoRA).\n",
+            d.precision == Precision::fp16 ? "float16" : "bfloat16");
     out += "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n" + preamble(d);
     out += fmt::format("exec accelerate launch --config_file \"$here/{}-accelerate.yaml\" \\\n", d.name);
     if (d.nodes.count > 1)

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
@@ -300,6 +301,17 @@ void add_machine(const AzureShape& s, Json& resources) {
                                    .set("targetResourceId", machine)));
 }
 
+std::string neighbours_id(const AzureShape& s) {
+    return fmt::format("[resourceId('Microsoft.Compute/proximityPlacementGroups', '{}-ppg')]", s.name);
+}
+
+Json neighbours(const AzureShape& s) {
+    return resource("Microsoft.Compute/proximityPlacementGroups", kCompute, s.name + "-ppg")
+        .set("properties", Json::object()
+                               .set("proximityPlacementGroupType", "Standard")
+                               .set("intent", Json::object().set("vmSizes", one(Json(s.size)))));
+}
+
 Json scale_set(const AzureShape& s) {
     Json ip = Json::object().set("name", "ip").set("properties", Json::object().set("subnet", id(subnet_id(s))));
     Json nic = Json::object()
@@ -329,10 +341,15 @@ Json scale_set(const AzureShape& s) {
     else
         properties.set("platformFaultDomainCount", 1);
     properties.set("virtualMachineProfile", std::move(profile));
+    Json depends = one(Json(net_id(s)));
+    if (s.neighbours) {
+        properties.set("proximityPlacementGroup", id(neighbours_id(s)));
+        depends.push(neighbours_id(s));
+    }
     return resource("Microsoft.Compute/virtualMachineScaleSets", kCompute, s.name)
         .set("sku", Json::object().set("name", s.size).set("capacity", s.count))
         .set("identity", identity())
-        .set("dependsOn", one(Json(net_id(s))))
+        .set("dependsOn", std::move(depends))
         .set("properties", std::move(properties));
 }
 
@@ -366,16 +383,18 @@ void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
                     .set("enableAutoScaling", true)
                     .set("minCount", 0)
                     .set("maxCount", s.count);
+    Json depends = one(Json(fmt::format("[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name)));
+    if (s.neighbours) {
+        pool.set("proximityPlacementGroupID", neighbours_id(s));
+        depends.push(neighbours_id(s));
+    }
     if (s.gpu) pool.set("nodeTaints", one(Json("sku=gpu:NoSchedule")));
     if (s.spot) pool.set("scaleSetPriority", "Spot").set("scaleSetEvictionPolicy", "Delete").set("spotMaxPrice", -1);
     Json out = Json::object()
                    .set("type", "Microsoft.ContainerService/managedClusters/agentPools")
                    .set("apiVersion", kAks)
                    .set("name", s.name + "/" + s.pool);
-    resources.push(
-        out.set("dependsOn",
-                one(Json(fmt::format("[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name))))
-            .set("properties", std::move(pool)));
+    resources.push(out.set("dependsOn", std::move(depends)).set("properties", std::move(pool)));
 }
 
 }  // namespace
@@ -395,6 +414,7 @@ Json azure_resources(const Deployment& d) {
     const AzureShape s = azure_shape(d);
     Json resources = Json::array();
     if (s.budget_usd > 0) resources.push(budget(s));
+    if (s.neighbours) resources.push(neighbours(s));
     if (s.kind == AzureKind::cluster) {
         add_cluster(s, d, resources);
         return resources;

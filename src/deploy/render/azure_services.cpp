@@ -1,9 +1,10 @@
-// azure-ml, batch, cyclecloud: what Azure's own job services read.
+// azure-ml, batch: what Azure's own job services read.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "deploy/image_name.h"
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/engine_flags.h"
@@ -22,6 +23,74 @@ std::string container_of(const Deployment& d) {
     return image ? image->image : "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04:20251001.v1";
 }
 
+// Of a guarded workspace: its nodes lie in the network that the workspace has for itself.
+constexpr std::string_view kNodeInside =
+    "# The data is sensitive: no node has a public address.\nenable_node_public_ip: false\n";
+
+// An endpoint in a network of one's own for each part of a service of Azure, and the zones in which its names are those
+// addresses. Commands of a script that knows `group` and `subnet`.
+std::string private_links(const std::string& name, std::string_view service_id, const std::vector<std::string>& parts,
+                          const std::vector<std::string>& zones) {
+    std::string out;
+    for (const std::string& part : parts)
+        out += fmt::format(
+            "az network private-endpoint create -g \"$group\" -n {0}-{1} --subnet \"$subnet\" --connection-name "
+            "{0}-{1} "
+            "\\\n    --group-id {1} --private-connection-resource-id {2}\n",
+            name, part, service_id);
+    out += "# Within the network its names mean these addresses.\n";
+    for (const std::string& zone : zones)
+        out += fmt::format(
+            "az network private-dns zone create -g \"$group\" -n {0}\n"
+            "az network private-dns link vnet create -g \"$group\" -z {0} -n {1} -v \"${{subnet%/subnets/*}}\" -e "
+            "false\n",
+            zone, name);
+    for (const std::string& part : parts)
+        for (const std::string& zone : zones)
+            out += fmt::format(
+                "az network private-endpoint dns-zone-group {} -g \"$group\" --endpoint-name {}-{} -n names "
+                "--private-dns-zone {} --zone-name {}\n",
+                zone == zones.front() ? "create" : "add", name, part, zone, replace_all(zone, ".", "-"));
+    return out;
+}
+
+// A workspace that nobody reaches from the internet, whose nodes reach the names that the plan knows and nothing else.
+std::string ml_workspace(const Deployment& d, const AzureShape& s) {
+    std::string out = head_comment(d);
+    out += fmt::format(
+        "$schema: https://azuremlschemas.azureedge.net/latest/workspace.schema.json\nname: {}\nlocation: {}\n", s.name,
+        s.location);
+    out +=
+        "# Storage, key vault and registry are reached by private endpoints of the managed network, the workspace by\n"
+        "# yours (private-link.sh).\npublic_network_access: Disabled\nmanaged_network:\n"
+        "  isolation_mode: allow_only_approved_outbound\n"
+        "  # Packages, images and weights; everything else stays inside.\n  outbound_rules:\n";
+    int number = 0;
+    for (const std::string& name : s.reached)
+        out += fmt::format("  - {{name: out-{}, type: fqdn, destination: {}}}\n", number++, json_text(name));
+    return out +
+           "# No key of the storage is handed out: who reads it signs in.\nsystem_datastores_auth_mode: identity\n"
+           "# Microsoft keeps less of what is diagnosed (learn.microsoft.com, Data encryption with Azure ML).\n"
+           "hbi_workspace: true\n";
+}
+
+std::string ml_private_link(const Deployment& d, const AzureShape& s) {
+    std::string out = "#!/bin/bash\n" + head_comment(d);
+    out +=
+        "#   GROUP=NAME SUBNET=ID ./private-link.sh   # SUBNET: of the network from which people reach the workspace\n"
+        "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\ngroup=${GROUP:?resource group}\nsubnet=${SUBNET:?id of "
+        "the "
+        "subnet}\n\n"
+        "az extension add -n ml --upgrade\naz ml workspace create -g \"$group\" -f \"$here/workspace.yaml\"\n";
+    out += fmt::format(
+        "# The managed network, before the first node would wait for it.\n"
+        "az ml workspace provision-network -g \"$group\" -n {0}\n"
+        "workspace=$(az ml workspace show -g \"$group\" -n {0} --query id -o tsv)\n",
+        s.name);
+    return out + private_links(s.name, "\"$workspace\"", {"amlworkspace"},
+                               {"privatelink.api.azureml.ms", "privatelink.notebooks.azure.net"});
+}
+
 std::string ml_compute(const Deployment& d) {
     const AzureShape s = azure_shape(d);
     std::string out = "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\n";
@@ -31,18 +100,21 @@ std::string ml_compute(const Deployment& d) {
     out += fmt::format(
         "# Idle nodes go, down to none.\nmin_instances: 0\nmax_instances: {}\nidle_time_before_scale_down: 300\n",
         s.count);
+    if (s.guarded) out += kNodeInside;
     return out + "identity: {type: system_assigned}\n";
 }
 
 std::string ml_instance(const Deployment& d) {
     const AzureShape s = azure_shape(d);
-    return fmt::format(
+    std::string out = fmt::format(
         "{}#   az ml compute create -f {}.yaml\n"
         "$schema: https://azuremlschemas.azureedge.net/latest/computeInstance.schema.json\n"
         "name: {}\ntype: computeinstance\nsize: {}\nlocation: {}\n"
         "# A forgotten notebook costs as much as a busy one.\nidle_time_before_shutdown_minutes: "
         "60\nssh_public_access_enabled: false\n",
         head_comment(d), d.name, s.name.substr(0, 24), s.size, s.location);
+    if (s.guarded) out += kNodeInside;
+    return out;
 }
 
 std::string ml_job(const Deployment& d) {
@@ -81,15 +153,27 @@ std::string ml_job(const Deployment& d) {
     return out;
 }
 
+// A pool of containers takes an image with a container runtime inside, and its node agent is built for one release.
+constexpr std::string_view kSubnetWord = "SUBNET";
+constexpr std::string_view kBatchOffer = "ubuntu-hpc", kBatchAgent = "batch.node.ubuntu 22.04";
+
 Json batch_pool(const Deployment& d) {
-    const AzureShape s = azure_shape(d);
+    AzureShape s = azure_shape(d);
+    if (s.offer != kBatchOffer || !s.sku.starts_with("2204")) {
+        const VmImage image = vm_image("containers of Batch");
+        const auto parts = split(image.urn, ':');
+        if (parts.size() == 4) s.publisher = parts[0], s.offer = parts[1], s.sku = parts[2], s.version = parts[3];
+    }
     // One sample a minute over five, so that a pool grows at once and shrinks when nothing came for a while.
     const std::string kind = s.spot ? "$TargetLowPriorityNodes" : "$TargetDedicatedNodes";
+    const int slots = std::max(1, d.ranks.per_node);
     const std::string formula = fmt::format(
         "pending = $PendingTasks.GetSamplePercent(5 * TimeInterval_Minute) < 70 ? max(0, $PendingTasks.GetSample(1)) : "
         "max($PendingTasks.GetSample(1), avg($PendingTasks.GetSample(5 * TimeInterval_Minute))); "
-        "{} = min({}, pending); $NodeDeallocationOption = taskcompletion;",
-        kind, s.count);
+        "{} = min({}, {}); $NodeDeallocationOption = taskcompletion;",
+        kind, s.count,
+        // Nodes for those tasks that they hold together: one for each task would be paid for and idle.
+        slots > 1 ? fmt::format("(pending + {}) / {}", slots - 1, slots) : "pending");
     Json image =
         Json::object().set("publisher", s.publisher).set("offer", s.offer).set("sku", s.sku).set("version", s.version);
     Json images = Json::array();
@@ -97,20 +181,27 @@ Json batch_pool(const Deployment& d) {
     Json machine =
         Json::object()
             .set("imageReference", std::move(image))
-            .set("nodeAgentSkuId", s.offer == "ubuntu-hpc" ? "batch.node.ubuntu 22.04" : "batch.node.ubuntu 24.04")
+            .set("nodeAgentSkuId", std::string(kBatchAgent))
             .set("containerConfiguration",
                  Json::object().set("type", "dockerCompatible").set("containerImageNames", std::move(images)));
-    return Json::object()
-        .set("id", s.name)
-        .set("vmSize", s.size)
-        .set("virtualMachineConfiguration", std::move(machine))
-        .set("taskSlotsPerNode", std::max(1, d.ranks.per_node))
-        .set("taskSchedulingPolicy", Json::object().set("nodeFillType", "Pack"))
-        .set("enableInterNodeCommunication", false)
-        .set("targetNodeCommunicationMode", "Simplified")
-        .set("enableAutoScale", true)
-        .set("autoScaleFormula", formula)
-        .set("autoScaleEvaluationInterval", "PT5M");
+    Json pool = Json::object()
+                    .set("id", s.name)
+                    .set("vmSize", s.size)
+                    .set("virtualMachineConfiguration", std::move(machine))
+                    .set("taskSlotsPerNode", slots)
+                    .set("taskSchedulingPolicy", Json::object().set("nodeFillType", "Pack"))
+                    .set("enableInterNodeCommunication", false)
+                    .set("targetNodeCommunicationMode", "Simplified")
+                    .set("enableAutoScale", true)
+                    .set("autoScaleFormula", formula)
+                    .set("autoScaleEvaluationInterval", "PT5M");
+    if (s.guarded)
+        // The script puts the subnet in: its id has a subscription in it, which is nobody's here.
+        pool.set("networkConfiguration",
+                 Json::object()
+                     .set("subnetId", std::string(kSubnetWord))
+                     .set("publicIPAddressConfiguration", Json::object().set("provision", "NoPublicIPAddresses")));
+    return pool;
 }
 
 Json batch_tasks(const Deployment& d) {
@@ -168,8 +259,12 @@ std::string azure_ml_refusal(const Deployment& d) {
 }
 
 std::vector<FileToWrite> azure_ml_files(const Deployment& d) {
-    if (d.kind == WorkloadKind::notebook) return {{d.name + ".yaml", ml_instance(d)}};
-    return {{"compute.yaml", head_comment(d) + ml_compute(d)}, {d.name + ".yaml", ml_job(d)}};
+    std::vector<FileToWrite> files;
+    if (const AzureShape s = azure_shape(d); s.guarded)
+        files = {{"private-link.sh", ml_private_link(d, s), 0755}, {"workspace.yaml", ml_workspace(d, s)}};
+    if (d.kind != WorkloadKind::notebook) files.push_back({"compute.yaml", head_comment(d) + ml_compute(d)});
+    files.push_back({d.name + ".yaml", d.kind == WorkloadKind::notebook ? ml_instance(d) : ml_job(d)});
+    return files;
 }
 
 std::string batch_refusal(const Deployment& d) {
@@ -183,14 +278,30 @@ std::string batch_refusal(const Deployment& d) {
 std::vector<FileToWrite> batch_files(const Deployment& d) {
     const AzureShape s = azure_shape(d);
     std::string out = "#!/bin/bash\n" + head_comment(d);
-    out += fmt::format("#   ACCOUNT=NAME GROUP=NAME ./{}-batch.sh\n", d.name);
-    out +=
-        "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n"
-        "az batch account login -g \"${GROUP:?resource group}\" -n \"${ACCOUNT:?Batch account}\"\n";
+    out += fmt::format("#   ACCOUNT=NAME GROUP=NAME {}./{}-batch.sh\n", s.guarded ? "SUBNET=ID " : "", d.name);
+    if (s.guarded)
+        out +=
+            "# The data is sensitive: no node has a public address, and the account is reached through endpoints in "
+            "the\n"
+            "# subnet. What the nodes fetch leaves by that network: its firewall has to know registry and weights.\n";
+    out += "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n";
+    if (s.guarded)
+        out +=
+            "group=${GROUP:?resource group}\nsubnet=${SUBNET:?id of the subnet of the nodes}\n"
+            "account=$(az batch account show -g \"$group\" -n \"${ACCOUNT:?Batch account}\" --query id -o tsv)\n"
+            "az batch account set -g \"$group\" -n \"$ACCOUNT\" --public-network-access Disabled\n" +
+            private_links(s.name, "\"$account\"", {"batchAccount", "nodeManagement"}, {"privatelink.batch.azure.com"}) +
+            "\n# From here on only from within the network.\n";
+    out += "az batch account login -g \"${GROUP:?resource group}\" -n \"${ACCOUNT:?Batch account}\"\n";
     if (s.spot)
         out += why("Spot nodes: of an account whose pools are in your own subscription; low priority is retired",
                    "Azure end-of-life announcement 132, 2025-09-30");
-    out += "# The pool follows its queue: no task, no node.\naz batch pool create --json-file \"$here/pool.json\"\n";
+    out += "# The pool follows its queue: no task, no node.\n";
+    out += s.guarded ? fmt::format(
+                           "sed \"s|\\\"{0}\\\"|\\\"$subnet\\\"|\" \"$here/pool.json\" > \"$here/pool-here.json\"\n"
+                           "az batch pool create --json-file \"$here/pool-here.json\"\n",
+                           kSubnetWord)
+                     : "az batch pool create --json-file \"$here/pool.json\"\n";
     out += fmt::format("az batch job create --id {0} --pool-id {0}\n", s.name);
     out += fmt::format(
         "# {} shares; one that is lost with its node starts again.{}\n"
@@ -207,45 +318,6 @@ std::vector<FileToWrite> batch_files(const Deployment& d) {
     return {{d.name + "-batch.sh", out, 0755},
             {"pool.json", batch_pool(d).dump(2) + "\n"},
             {"tasks.json", batch_tasks(d).dump(2) + "\n"}};
-}
-
-std::string cyclecloud_refusal(const Deployment& d) {
-    if (std::string why = azure_refusal(d); !why.empty()) return why;
-    return slurm_refusal(d);
-}
-
-std::vector<FileToWrite> cyclecloud_files(const Deployment& d) {
-    const AzureShape s = azure_shape(d);
-    const int cores = d.nodes.vcpus * d.nodes.count;
-    Json parameters = Json::object().set("Region", s.location).set("SchedulerMachineType", std::string(kSystemSize));
-    if (s.gpu)
-        parameters.set("GPUMachineType", s.size).set("MaxGPUExecuteCoreCount", cores).set("GPUUseLowPrio", s.spot);
-    else
-        parameters.set("HTCMachineType", s.size).set("MaxHTCExecuteCoreCount", cores).set("HTCUseLowPrio", s.spot);
-    if (s.gpu) parameters.set("GPUImageName", fmt::format("{}:{}:{}:{}", s.publisher, s.offer, s.sku, s.version));
-    std::string out = "#!/bin/bash\n" + head_comment(d);
-    out += fmt::format("#   CREDENTIALS=NAME SUBNET=GROUP/NETWORK/SUBNET ./{}-cyclecloud.sh\n", d.name);
-    out +=
-        "# Parameters of Azure/cyclecloud-slurm's template (read at 049346f, 2026-07-15).\nset -eu\n\n"
-        "here=$(cd \"$(dirname \"$0\")\" && pwd)\n";
-    if (s.infiniband)
-        out +=
-            "# The template keeps the GPU nodes of a job in one scale set: one scale set is one InfiniBand network.\n";
-    out += fmt::format(
-        "cyclecloud create_cluster slurm {0} -p \"$here/parameters.json\" \\\n"
-        "    -P Credentials=\"${{CREDENTIALS:?name in CycleCloud}}\" -P "
-        "SubnetId=\"${{SUBNET:?group/network/subnet}}\"\n"
-        "cyclecloud start_cluster {0}\n",
-        s.name);
-    std::vector<FileToWrite> files{{d.name + "-cyclecloud.sh", out, 0755},
-                                   {"parameters.json", parameters.dump(2) + "\n"}};
-    for (FileToWrite& file : slurm_files(d)) {
-        // The template's partition for these nodes.
-        const std::size_t at = file.content.find("#SBATCH --nodes=");
-        file.content.insert(at, s.gpu ? "#SBATCH --partition=gpu\n" : "#SBATCH --partition=htc\n");
-        files.push_back(std::move(file));
-    }
-    return files;
 }
 
 }  // namespace stoker

@@ -67,23 +67,27 @@ AzureShape azure_shape(const Deployment& d) {
     out.name = dns_label(d.name, 40);
     out.size = nodes.machine, out.location = nodes.region, out.count = nodes.count;
     out.spot = nodes.spot(), out.gpu = nodes.gpus > 0;
-    out.infiniband = nodes.fabric.kind == "infiniband" && nodes.count > 1 && nodes.placement == NodePlacement::together;
+    const bool together = nodes.count > 1 && nodes.placement == NodePlacement::together;
+    out.infiniband = together && nodes.fabric.kind == "infiniband";
+    out.neighbours = together && !out.infiniband;
     const bool cluster = d.orchestrator == Orchestrator::aks || d.orchestrator == Orchestrator::ray;
     out.kind = cluster ? AzureKind::cluster : nodes.count > 1 ? AzureKind::scale_set : AzureKind::machine;
     out.pool = out.gpu ? "gpu" : "work";
     std::string urn = nodes.image;
+    // Shares of a GPU, and the NV sizes, are virtual GPUs: their guests take another driver, which is put in behind.
+    out.virtual_gpu = out.gpu && (nodes.gpus < 1 || nodes.machine.find("_NV") != std::string::npos);
     out.image_comment = reason_of(d, "nodes.image");
     if (std::count(urn.begin(), urn.end(), ':') != 3) {
         // The plan's platform brings its own image; a bare VM takes the one with the vendor's driver in it.
-        // Shares of a GPU, and the NV sizes, are virtual GPUs: their guests take another driver, which is put in
-        // behind.
-        const bool virtual_gpu = out.gpu && (nodes.gpus < 1 || nodes.machine.find("_NV") != std::string::npos);
-        const VmImage image = vm_image(virtual_gpu ? "virtual " + nodes.gpu_vendor : out.gpu ? nodes.gpu_vendor : "");
+        const VmImage image = vm_image(out.virtual_gpu ? "virtual " + nodes.gpu_vendor
+                                       : out.gpu       ? nodes.gpu_vendor
+                                                       : "");
         urn = image.urn;
-        out.image_comment = why(virtual_gpu ? "plain Ubuntu: a virtual GPU takes the driver that the extension puts in"
-                                : out.gpu   ? "the vendor's driver and libraries are inside"
-                                            : "plain Ubuntu",
-                                image.source);
+        out.image_comment =
+            why(out.virtual_gpu ? "plain Ubuntu: a virtual GPU takes the driver that the extension puts in"
+                : out.gpu       ? "the vendor's driver and libraries are inside"
+                                : "plain Ubuntu",
+                image.source);
     }
     const auto parts = split(urn, ':');
     if (parts.size() == 4) out.publisher = parts[0], out.offer = parts[1], out.sku = parts[2], out.version = parts[3];
@@ -98,38 +102,6 @@ AzureShape azure_shape(const Deployment& d) {
     if (nodes.disk && nodes.disk->gib > 0)
         out.disk_type = disk_sku(nodes.disk->type), out.disk_gib = static_cast<std::int64_t>(nodes.disk->gib);
     return out;
-}
-
-std::string cloud_config(const Deployment& d) {
-    const bool disk = d.nodes.disk && d.nodes.disk->gib > 0 && d.nodes.cloud == "azure";
-    const std::string vendor = d.nodes.gpus > 0 ? d.nodes.gpu_vendor : "";
-    std::string out = "#cloud-config\n" + head_comment(d);
-    if (disk)
-        out +=
-            "# The data disk is lun 0, whatever name the kernel gives it.\n"
-            "disk_setup:\n  /dev/disk/azure/scsi1/lun0: {table_type: gpt, layout: true, overwrite: false}\n"
-            "fs_setup:\n- {device: /dev/disk/azure/scsi1/lun0, partition: auto, filesystem: ext4, overwrite: false}\n"
-            "mounts:\n- [/dev/disk/azure/scsi1/lun0-part1, /data, ext4, \"defaults,nofail\", \"0\", \"2\"]\n";
-    out += "write_files:\n- path: /etc/profile.d/stoker.sh\n  permissions: \"0644\"\n  content: |\n";
-    const std::string exports = environment_exports(d);
-    out += indented(exports.empty() ? "# The plan asks for no environment.\n" : exports, "    ");
-    out += "- path: /usr/local/sbin/node-check\n  permissions: \"0755\"\n  content: |\n";
-    std::string check =
-        "#!/bin/sh\n# Says in the log of the first boot what the plan counts on and what is there.\nset -u\n";
-    if (vendor == "NVIDIA")
-        check += fmt::format(
-            "echo \"GPUs planned: {:g} x {}\"\nnvidia-smi --query-gpu=name,memory.total,driver_version --format=csv\n",
-            d.nodes.gpus, d.nodes.gpu);
-    if (vendor == "AMD")
-        check +=
-            fmt::format("echo \"GPUs planned: {:g} x {}\"\nrocm-smi --showproductname\n", d.nodes.gpus, d.nodes.gpu);
-    if (d.nodes.fabric.kind == "infiniband" && d.nodes.count > 1)
-        check += "echo \"InfiniBand ports:\"\ncat /sys/class/infiniband/*/ports/*/state\n";
-    check += "df -h /\n";
-    out += indented(check, "    ");
-    out += "runcmd:\n";
-    if (disk) out += "- [mkdir, -p, /data/work]\n";
-    return out + "- [/usr/local/sbin/node-check]\n";
 }
 
 }  // namespace stoker

@@ -23,9 +23,11 @@ struct AzureShape {
     std::string size, location;
     int count = 1;
     bool spot = false, infiniband = false;
+    bool neighbours = false;  // nodes that wait for each other over Ethernet: one proximity placement group
     bool gpu = false;
     std::string publisher, offer, sku, version;  // of the VM's image
     bool driver_extension = false;               // the image has no GPU driver, so that Azure's extension puts it in
+    bool virtual_gpu = false;                    // whose guests take a driver of their own
     std::string image_comment;
     std::string disk_type;  // Premium_LRS; empty: no data disk
     std::int64_t disk_gib = 0;
@@ -46,6 +48,8 @@ inline constexpr std::string_view kNetwork = "10.20.0.0/16", kSubnet = "10.20.0.
 // Of guarded work: Azure's names and least sizes of the firewall's own subnets, and its first address.
 inline constexpr std::string_view kFirewallSubnet = "10.20.4.0/26", kFirewallManagement = "10.20.4.64/26",
                                   kFirewallAddress = "10.20.4.4";
+// Of guarded work: how long is kept who reached what.
+inline constexpr int kAuditDays = 90;
 // When a machine of a person is switched off each day, in UTC.
 inline constexpr std::string_view kShutdownTime = "1900";
 // Of a machine that is no person's: why the check does not ask for that.
@@ -57,8 +61,5 @@ inline constexpr std::string_view kSystemSize = "Standard_D4s_v5";
 // The same resources as ARM has them, for the template and for Bicep.
 Json azure_parameters(const Deployment& deployment);
 Json azure_resources(const Deployment& deployment);
-
-// The first boot: data disk mounted, the folder of the work made, what is there written to the log.
-std::string cloud_config(const Deployment& deployment);
 
 }  // namespace stoker

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
@@ -21,6 +22,8 @@ struct BicepReason {
 constexpr auto kReasons = std::to_array<BicepReason>({
     {"addressSpace", "Not 172.16.0.0/16: InfiniBand sizes keep it for themselves."},
     {"singlePlacementGroup", "InfiniBand joins the VMs of one scale set with one placement group only."},
+    {"proximityPlacementGroup", "Ranks wait for each other in each step: one datacenter. It is no InfiniBand."},
+    {"proximityPlacementGroupID", "Ranks wait for each other in each step: one datacenter. It is no InfiniBand."},
     {"overprovision", "VMs beyond the number would be in the placement group, and ranks on them."},
     {"securityRules", "SSH from your addresses only; everything else from outside is refused by default."},
     {"taskType", "A forgotten GPU costs as much as a busy one: off every evening, and the disk stays."},

@@ -219,17 +219,22 @@ EngineCall engine_call(std::string_view engine, const Deployment& d) {
     return flags.vllm();
 }
 
+bool hears(const Deployment& d) {
+    return d.model.family == "whisper";
+}
+
 std::string engine_refusal_of_kind(const Deployment& d) {
     if (!d.serving) return fmt::format("it serves a model, and this is {}", to_string(d.kind));
     if (!d.model_known) return "the file names no model";
     const bool text =
         d.model.kind == ModelKind::decoder || (d.kind == WorkloadKind::embedding && d.model.kind == ModelKind::encoder);
-    if (!text) return fmt::format("it serves language models, and {} is none", d.model.name);
+    if (!text && !hears(d)) return fmt::format("it serves language models, and {} is none", d.model.name);
     return "";
 }
 
 std::string engine_refusal(std::string_view engine, const Deployment& d) {
     if (std::string why = engine_refusal_of_kind(d); !why.empty()) return why;
+    if (hears(d) && engine != "vllm") return fmt::format("{} writes down speech; vllm says it", d.model.name);
     const ReplicaShape& shape = d.serving->shape;
     if (engine != "llama.cpp" && d.nodes.gpus <= 0) return "it runs on GPUs, and the plan has none; llama-cpp says it";
     if (engine != "llama.cpp" && d.nodes.gpus < 1)

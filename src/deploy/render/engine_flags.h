@@ -27,6 +27,8 @@ std::string engine_of(const Deployment& deployment);
 EngineCall engine_call(std::string_view engine, const Deployment& deployment);
 // Why this engine cannot run the replica; empty: it can.
 std::string engine_refusal(std::string_view engine, const Deployment& deployment);
+// Speech comes in: vLLM answers under /v1/audio/transcriptions.
+bool hears(const Deployment& deployment);
 std::string engine_refusal_of_kind(const Deployment& deployment);
 
 // A script that starts one replica, with its devices and port by its number on the node.

@@ -21,11 +21,15 @@ std::string pod_monitor(const Deployment& d, const std::string& name) {
         manifest_metadata(d, name), name);
 }
 
-std::string scaled_object(const Deployment& d, const std::string& name, const ScalingSignal& signal) {
+}  // namespace
+
+std::string scaled_object(const Deployment& d, const ScalingSignal& signal, std::string_view prometheus,
+                          std::string_view space) {
+    const std::string name = dns_label(d.name, 50);
     return fmt::format(
         "---\n# Of all replicas together, divided by what one carries within the limits ({0:.0f} in flight, from the\n"
         "# plan): so many replicas there are. {1} are what the load of the file takes, and never more are started.\n"
-        "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\n{2}spec:\n"
+        "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\n{2}{7}spec:\n"
         "  scaleTargetRef: {{name: {3}}}\n  minReplicaCount: {4}\n  maxReplicaCount: {1}\n"
         "  pollingInterval: 15\n"
         "  # Without an answer of Prometheus all of them run: too many cost money, too few lose requests.\n"
@@ -33,15 +37,12 @@ std::string scaled_object(const Deployment& d, const std::string& name, const Sc
         "  advanced:\n    horizontalPodAutoscalerConfig:\n      behavior:\n"
         "        # A replica takes minutes to load: none is given up for a short lull.\n"
         "        scaleDown: {{stabilizationWindowSeconds: 900}}\n"
-        "  triggers:\n  - type: prometheus\n    metadata:\n"
-        "      # Of kube-prometheus-stack in the namespace monitoring; yours may be elsewhere.\n"
-        "      serverAddress: {5}\n"
-        "      query: sum({6}{{pod=~\"{3}-.*\"}})\n      threshold: \"{0:.0f}\"\n",
-        signal.most_in_flight, d.serving->replicas, manifest_metadata(d, name), name, signal.least, kPrometheus,
-        signal.metric);
+        "  triggers:\n  - type: prometheus\n{5}"
+        "      query: sum({6}{{{8}pod=~\"{3}-.*\"}})\n      threshold: \"{0:.0f}\"\n",
+        signal.most_in_flight, d.serving->replicas, manifest_metadata(d, name), name, signal.least,
+        indented(prometheus, "    "), signal.metric, space.empty() ? "" : fmt::format("  namespace: {}\n", space),
+        space.empty() ? "" : fmt::format("namespace=\"{}\",", space));
 }
-
-}  // namespace
 
 std::string keda_refusal(const Deployment& d) {
     if (!d.serving || d.kind != WorkloadKind::inference) return "only a service has replicas that follow its load";
@@ -55,11 +56,18 @@ std::string keda_refusal(const Deployment& d) {
 
 std::vector<FileToWrite> keda_files(const Deployment& d) {
     const std::string name = dns_label(d.name, 50);
-    return {{d.name + ".yaml", fmt::format("{}#   kubectl apply -f {}.yaml\n"
-                                           "# It takes KEDA (keda.sh/v1alpha1) and the Prometheus operator.\n",
-                                           head_comment(d), d.name) +
-                                   service_manifests(d) + pod_monitor(d, name) +
-                                   scaled_object(d, name, *scaling_signal(d))}};
+    return {
+        {d.name + ".yaml", fmt::format("{}#   kubectl apply -f {}.yaml\n"
+                                       "# It takes KEDA (keda.sh/v1alpha1) and the Prometheus operator.\n",
+                                       head_comment(d), d.name) +
+                               service_manifests(d) + pod_monitor(d, name) +
+                               scaled_object(d, *scaling_signal(d),
+                                             fmt::format("metadata:\n"
+                                                         "  # Of kube-prometheus-stack in the namespace monitoring; "
+                                                         "yours may be elsewhere.\n"
+                                                         "  serverAddress: {}\n",
+                                                         kPrometheus),
+                                             "")}};
 }
 
 }  // namespace stoker

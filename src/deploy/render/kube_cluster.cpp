@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "deploy/render/kube_pod.h"
+#include "deploy/render/kubernetes.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/words.h"
 
@@ -79,13 +80,14 @@ bool needs_device_plugin(const Deployment& d) {
 }
 
 bool needs_infiniband_plugin(const Deployment& d) {
-    return pod_takes_infiniband(d) && d.nodes.cloud == "azure";
+    return pod_takes_infiniband(d) && (d.nodes.cloud == "azure" || d.nodes.cloud == "on-prem");
 }
 
 namespace {
 
 std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
-    if (!needs_device_plugin(d)) return {};
+    const auto plugin = engine_image("device-plugin", d.nodes.gpu_vendor);
+    if (!needs_device_plugin(d) || !plugin) return {};
     std::string azure_taints;
     if (d.nodes.cloud == "azure")
         azure_taints =
@@ -101,8 +103,7 @@ std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
              "      labels: {name: nvidia-device-plugin}\n    spec:\n      priorityClassName: system-node-critical\n"
              "      tolerations:\n      - {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n" +
              azure_taints +
-             "      containers:\n      - name: nvidia-device-plugin\n        image: "
-             "nvcr.io/nvidia/k8s-device-plugin:v0.18.0\n"
+             fmt::format("      containers:\n      - name: nvidia-device-plugin\n        image: {}\n", plugin->image) +
              "        env:\n        - {name: FAIL_ON_INIT_ERROR, value: \"false\"}\n"
              "        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}\n"
              "        volumeMounts:\n        - {name: device-plugin, mountPath: /var/lib/kubelet/device-plugins}\n"
@@ -118,6 +119,7 @@ std::vector<FileToWrite> infiniband_plugin_files(const Deployment& d) {
         return fmt::format("    repository: {}\n    image: {}\n    version: {}\n", image.image.substr(0, slash),
                            image.image.substr(slash + 1, colon - slash - 1), image.image.substr(colon + 1));
     };
+    const bool azure = d.nodes.cloud == "azure";
     return {
         {"infiniband.yaml",
          head_comment(d) +
@@ -126,11 +128,15 @@ std::vector<FileToWrite> infiniband_plugin_files(const Deployment& d) {
              "apiVersion: mellanox.com/v1alpha1\nkind: NicClusterPolicy\nmetadata:\n  name: nic-cluster-policy\n"
              "spec:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
              "      nodeSelectorTerms:\n      - matchExpressions:\n"
-             "        - {key: feature.node.kubernetes.io/pci-15b3.present, operator: In, values: [\"true\"]}\n"
-             "  tolerations:\n  - {key: sku, operator: Equal, value: gpu, effect: NoSchedule}\n"
-             "  - {key: kubernetes.azure.com/scalesetpriority, operator: Equal, value: spot, effect: NoSchedule}\n" +
-             indented(why("the driver, which AKS's own image does not have", driver->source), "  ") +
-             "  ofedDriver:\n" + parts(*driver) +
+             "        - {key: feature.node.kubernetes.io/pci-15b3.present, operator: In, values: [\"true\"]}\n" +
+             (azure ? "  tolerations:\n  - {key: sku, operator: Equal, value: gpu, effect: NoSchedule}\n"
+                      "  - {key: kubernetes.azure.com/scalesetpriority, operator: Equal, value: spot, effect: "
+                      "NoSchedule}\n" +
+                          indented(why("the driver, which AKS's own image does not have", driver->source), "  ") +
+                          "  ofedDriver:\n" + parts(*driver)
+                    // The driver is that of the kernel, by node-setup.sh.
+                    : fmt::format("  tolerations:\n  - {{key: {}, operator: Exists, effect: NoSchedule}}\n",
+                                  device_resource(d))) +
              indented(why("the plug-in, which hands them out", plugin->source), "  ") + "  rdmaSharedDevicePlugin:\n" +
              parts(*plugin) +
              "    config: |\n      {\"configList\": [{\"resourceName\": \"shared_ib\", \"rdmaHcaMax\": 63,\n"
@@ -147,7 +153,9 @@ std::vector<FileToWrite> cluster_plugin_files(const Deployment& d) {
 
 std::string network_operator_words() {
     return "helm upgrade --install network-operator network-operator --repo https://helm.ngc.nvidia.com/nvidia \\\n"
-           "    --version 25.10.0 -n network-operator --create-namespace --wait \\\n"
+           "    --version " +
+           release_in_use("network-operator").release +
+           " -n network-operator --create-namespace --wait \\\n"
            "    --set 'node-feature-discovery.worker.tolerations[0].operator=Exists'";
 }
 
@@ -236,6 +244,37 @@ std::string azure_monitoring(const Deployment& d) {
            "  default-scrape-settings-enabled: |-\n    dcgmexporter = true\n";
 }
 
+std::string azure_scaling(const Deployment& d) {
+    if (!is_service(d) || d.serving->nodes_per_replica > 1) return "";
+    const auto signal = scaling_signal(d);
+    if (!signal) return "";
+    const std::string name = dns_label(d.name, 50), space = name + "-prod";
+    return head_comment(d) +
+           fmt::format(
+               "# Applied by the script of this folder, which knows QUERY_ENDPOINT and CLIENT_ID.\n"
+               "apiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata:\n  name: {0}\n  namespace: {1}\n"
+               "spec:\n  # It may read measurements, and nothing else.\n"
+               "  podIdentity: {{provider: azure-workload, identityId: CLIENT_ID}}\n",
+               name, space) +
+           scaled_object(d, *signal,
+                         fmt::format("authenticationRef: {{name: {}}}\nmetadata:\n  # Of Azure's Managed Prometheus.\n"
+                                     "  serverAddress: QUERY_ENDPOINT\n",
+                                     name),
+                         space);
+}
+
+std::string leader_worker_set_words(const Deployment& d) {
+    if (!is_service(d) || d.serving->nodes_per_replica < 2) return "";
+    const Release release = release_in_use("lws");
+    return why("replicas of several nodes are a LeaderWorkerSet, whose controller Kubernetes does not bring",
+               release.source) +
+           fmt::format(
+               "kubectl apply --server-side -f "
+               "https://github.com/kubernetes-sigs/lws/releases/download/{}/manifests.yaml\n"
+               "kubectl -n lws-system rollout status deployment lws-controller-manager --timeout 10m\n",
+               release.release);
+}
+
 std::string blob_weights(const Deployment& d, const std::string& name) {
     if (!is_service(d) || d.serving->nodes_per_replica > 1) return "";
     // Weights fit the devices of a replica, so that no more is kept than those hold.
@@ -249,14 +288,17 @@ std::string blob_weights(const Deployment& d, const std::string& name) {
         "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: {0}-weights\n"
         "provisioner: blob.csi.azure.com\n"
         "# Weights outlive the claim: to fetch them again costs more than to keep them.\nreclaimPolicy: Retain\n"
-        "parameters: {{protocol: fuse2, skuName: Premium_LRS}}\nmountOptions:\n- \"-o allow_other\"\n"
+        "{3}parameters: {{protocol: fuse2, skuName: Premium_LRS{4}}}\nmountOptions:\n- \"-o allow_other\"\n"
         "- \"--file-cache-timeout-in-seconds=86400\"\n- \"--tmp-path=/mnt/blobfuse-{0}\"\n"
         "- \"--cache-size-mb={1:.0f}\"\n# A listing at every mount is paid for.\n"
         "- \"--cancel-list-on-mount-seconds=10\"\n---\n"
         "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: {0}-weights\nspec:\n"
         "  accessModes: [ReadWriteMany]\n  storageClassName: {0}-weights\n"
         "  resources: {{requests: {{storage: {2:.0f}Gi}}}}\n",
-        name, gib * 1024, gib);
+        name, gib * 1024, gib,
+        d.sensitive ? "# Its storage account has an endpoint in the cluster's network, and none on the internet.\n"
+                    : "",
+        d.sensitive ? ", networkEndpointType: privateEndpoint" : "");
 }
 
 std::string azure_service_patches(const Deployment& d, const std::string& name) {

@@ -35,14 +35,26 @@ std::string cluster_hint(const Deployment& deployment, std::string_view comment,
 // DCGM exporter, the monitors of Azure's Managed Prometheus for it and for a service, and its settings.
 std::string azure_monitoring(const Deployment& deployment);
 
+// scaling.yaml of AKS: replicas that follow the requests in flight through KEDA's add-on and Managed Prometheus, read
+// by an identity of its own. Words in capitals are what only the cluster knows: the script of aks puts them in. Empty
+// where nothing is scaled.
+std::string azure_scaling(const Deployment& deployment);
+
 // Weights in a Blob container, read through BlobFuse2 with its cache on the node's own disk: StorageClass and claim,
 // and the patches that put the claim in the place of the pods' empty folder, and the service behind a load balancer.
 // Empty where it is no service whose replicas take a node each.
 std::string blob_weights(const Deployment& deployment, const std::string& name);
 std::string azure_service_patches(const Deployment& deployment, const std::string& name);
 
-// The kustomize target's files. `more`: what else belongs to the base, and its patches.
-std::vector<FileToWrite> kustomize_tree(const Deployment& deployment, const std::vector<FileToWrite>& more,
-                                        const std::string& patches);
+// The kustomize target's files.
+struct KustomizeParts {
+    std::vector<FileToWrite> more;  // what else belongs to the base
+    std::string patches;
+    bool autoscaler = true;  // the service's own; false: something else sets its replicas
+};
+std::vector<FileToWrite> kustomize_tree(const Deployment& deployment, const KustomizeParts& parts);
+
+// Puts the controller of LeaderWorkerSets into a cluster, for services whose replicas take several nodes; else empty.
+std::string leader_worker_set_words(const Deployment& deployment);
 
 }  // namespace stoker

@@ -46,11 +46,15 @@ std::string resources(const Deployment& d, const PodToWrite& pod) {
     std::string both;
     if (const int devices = devices_of_pod(d); devices > 0)
         both += fmt::format("    {}: {}\n", device_resource(d), devices);
-    if (pod_takes_infiniband(d) && d.nodes.cloud == "azure")
+    if (pod_takes_infiniband(d))
         both +=
-            indented(why("the InfiniBand devices, as the network operator of AKS shares them; without them NCCL would "
-                         "go over Ethernet",
-                         "Azure/aks-rdma-infiniband (recalled)"),
+            indented(d.nodes.cloud == "azure"
+                         ? why("the InfiniBand devices, as the network operator of AKS shares them; without them NCCL "
+                               "would go over Ethernet",
+                               "Azure/aks-rdma-infiniband (recalled)")
+                         : why("the InfiniBand devices by the name that infiniband.yaml of the target on-prem gives "
+                               "them; your cluster may have another; without them NCCL would go over Ethernet",
+                               "NVIDIA network operator, RDMA shared device plugin (recalled)"),
                      "    ") +
             "    rdma/shared_ib: 1\n";
     if (d.nodes.fabric.kind == "efa" && d.nodes.count > 1 && !d.serving) both += "    vpc.amazonaws.com/efa: 1\n";
@@ -134,10 +138,20 @@ std::string pod_spec(const Deployment& d, const PodToWrite& pod) {
     std::string out;
     if (!pod.subdomain.empty()) out += fmt::format("subdomain: {}\n", pod.subdomain);
     out += fmt::format("restartPolicy: {}\n", pod.restart);
-    // What the program does between TERM and KILL is write a checkpoint.
+    // What the program does between TERM and KILL is write a checkpoint; a server ends the answers that it has begun.
+    if (pod.server)
+        out +=
+            "# Answers that have begun are ended; the default cuts them off after 30 "
+            "s.\nterminationGracePeriodSeconds: 120\n";
     if (d.training)
         out += fmt::format("terminationGracePeriodSeconds: {}\n", std::max<std::int64_t>(120, d.policy.grace_s));
     out += "# Nothing in the pod talks to the API server.\nautomountServiceAccountToken: false\n";
+    // Without the Secret the image is pulled as by anybody.
+    if (!d.image.empty())
+        out += fmt::format(
+            "# Of a private registry: kubectl create secret docker-registry {0} --docker-server={1} ...\n"
+            "imagePullSecrets: [{{name: {0}}}]\n",
+            dns_label(d.name, 50) + "-registry", registry_of(d.image));
     out += placing(d);
     std::string container = fmt::format("name: {}\n", pod.server ? "server" : "work");
     if (!d.image.empty()) {
@@ -154,14 +168,19 @@ std::string pod_spec(const Deployment& d, const PodToWrite& pod) {
         container += fmt::format(
             "# Loading the weights takes minutes: half an hour is given before it counts as failed.\n"
             "startupProbe:\n  httpGet: {{path: {0}, port: http}}\n  periodSeconds: 10\n  failureThreshold: 180\n"
-            "readinessProbe:\n  httpGet: {{path: {0}, port: http}}\n  periodSeconds: 5\n",
+            "readinessProbe:\n  httpGet: {{path: {0}, port: http}}\n  periodSeconds: 5\n"
+            "# A server whose engine is gone does not come back by itself; one that is busy is not killed.\n"
+            "livenessProbe:\n  httpGet: {{path: {0}, port: http}}\n  periodSeconds: 30\n  timeoutSeconds: 20\n"
+            "  failureThreshold: 5\n",
             pod.probe);
     if (pod.server && !pod.port.empty())
         container +=
             "# The Service forgets a pod that goes within seconds, and sends to it until then.\n"
             "lifecycle: {preStop: {sleep: {seconds: 10}}}\n";
-    if (pod_takes_infiniband(d))
-        container += "# RDMA pins memory.\nsecurityContext: {capabilities: {add: [IPC_LOCK]}}\n";
+    container += "# Nothing in it becomes more than it was started as.";
+    container += pod_takes_infiniband(d) ? " RDMA pins memory.\nsecurityContext: {allowPrivilegeEscalation: false, "
+                                           "capabilities: {add: [IPC_LOCK]}}\n"
+                                         : "\nsecurityContext: {allowPrivilegeEscalation: false}\n";
     container += resources(d, pod) + mounts;
     out += "containers:\n";
     const std::string body = indented(container, "  ");

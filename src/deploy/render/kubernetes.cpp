@@ -136,7 +136,7 @@ std::string leader_worker_set(const Deployment& d, std::string_view engine) {
            part("leaderTemplate", pod) + part("workerTemplate", worker);
 }
 
-std::string serving_manifests(const Deployment& d) {
+std::string serving_manifests(const Deployment& d, bool scaled) {
     const std::string engine = engine_of(d);
     if (d.serving->nodes_per_replica > 1) {
         std::string out = leader_worker_set(d, engine) + "---\n" + service_of(d);
@@ -144,7 +144,7 @@ std::string serving_manifests(const Deployment& d) {
         const std::string selector = fmt::format("selector:\n    app.kubernetes.io/name: {}\n", dns_label(d.name, 50));
         return out.replace(out.rfind(selector), selector.size(), selector + "    role: leader\n");
     }
-    return service_manifests(d) + autoscaler(d);
+    return service_manifests(d) + (scaled ? autoscaler(d) : "");
 }
 
 }  // namespace
@@ -193,8 +193,8 @@ std::string indexed_job(const Deployment& d, std::string_view more_labels, bool 
     return out + indented(pod_spec(d, pod), "      ");
 }
 
-std::string kubernetes_manifests(const Deployment& d) {
-    if (d.serving && d.kind == WorkloadKind::inference) return serving_manifests(d);
+std::string kubernetes_manifests(const Deployment& d, bool autoscaler) {
+    if (d.serving && d.kind == WorkloadKind::inference) return serving_manifests(d, autoscaler);
     std::string out;
     if (const std::string claim = checkpoint_claim(d); !claim.empty()) out += claim + "---\n";
     if (d.training && d.nodes.count > 1) out += headless_service(d) + "---\n";

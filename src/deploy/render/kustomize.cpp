@@ -10,7 +10,7 @@
 namespace stoker {
 namespace {
 
-std::string overlay(const Deployment& d, const std::string& name, std::string_view stage) {
+std::string overlay(const Deployment& d, const std::string& name, std::string_view stage, bool autoscaler) {
     std::string out = fmt::format(
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: {}-{}\n", name, stage);
     out += "resources: [../../base]\n";
@@ -20,7 +20,7 @@ std::string overlay(const Deployment& d, const std::string& name, std::string_vi
                            dns_label(d.name, 50));
     // Its least is more than one.
     if (stage == "test" && d.serving && d.kind == WorkloadKind::inference && d.serving->nodes_per_replica == 1 &&
-        scaling_signal(d))
+        autoscaler && scaling_signal(d))
         out += fmt::format(
             "patches:\n- patch: |-\n    $patch: delete\n    apiVersion: autoscaling/v2\n    kind: "
             "HorizontalPodAutoscaler\n"
@@ -35,27 +35,26 @@ std::string kustomize_refusal(const Deployment& d) {
     return kubernetes_refusal(d);
 }
 
-std::vector<FileToWrite> kustomize_tree(const Deployment& d, const std::vector<FileToWrite>& more,
-                                        const std::string& patches) {
+std::vector<FileToWrite> kustomize_tree(const Deployment& d, const KustomizeParts& parts) {
     const std::string name = dns_label(d.name, 50);
     std::string resources = fmt::format("guard.yaml, {}.yaml", d.name);
-    for (const FileToWrite& file : more) resources += ", " + file.path;
+    for (const FileToWrite& file : parts.more) resources += ", " + file.path;
     std::string base = fmt::format("{}#   kubectl apply -k overlays/prod\n", head_comment(d));
     base += fmt::format(
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: {}\n"
         "resources: [{}]\npatches:\n",
         name, resources);
-    std::vector<FileToWrite> files{{fmt::format("base/{}.yaml", d.name), kubernetes_manifests(d)},
+    std::vector<FileToWrite> files{{fmt::format("base/{}.yaml", d.name), kubernetes_manifests(d, parts.autoscaler)},
                                    {"base/guard.yaml", namespace_guard(d, name)},
-                                   {"base/kustomization.yaml", base + priority_patches(d, name) + patches},
-                                   {"overlays/prod/kustomization.yaml", overlay(d, name, "prod")},
-                                   {"overlays/test/kustomization.yaml", overlay(d, name, "test")}};
-    for (const FileToWrite& file : more) files.push_back({"base/" + file.path, file.content});
+                                   {"base/kustomization.yaml", base + priority_patches(d, name) + parts.patches},
+                                   {"overlays/prod/kustomization.yaml", overlay(d, name, "prod", parts.autoscaler)},
+                                   {"overlays/test/kustomization.yaml", overlay(d, name, "test", parts.autoscaler)}};
+    for (const FileToWrite& file : parts.more) files.push_back({"base/" + file.path, file.content});
     return files;
 }
 
 std::vector<FileToWrite> kustomize_files(const Deployment& d) {
-    return kustomize_tree(d, {}, "");
+    return kustomize_tree(d, {});
 }
 
 }  // namespace stoker

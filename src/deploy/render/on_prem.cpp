@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
+#include "deploy/render/recipes.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -34,7 +36,9 @@ std::string k3s_script(const Deployment& d) {
         "# On each node behind node-setup.sh, as root, once; the first is the server:\n#   ./k3s-setup.sh\n"
         "#   SERVER=FIRST-NODE TOKEN=\"$(cat /var/lib/rancher/k3s/server/node-token)\" ./k3s-setup.sh   # the others\n"
         "set -eu\n\n# The same release on all nodes.\n"
-        "export INSTALL_K3S_VERSION=\"${K3S_VERSION:-v1.33.5+k3s1}\"\n"
+        "export INSTALL_K3S_VERSION=\"${K3S_VERSION:-" +
+        release_in_use("k3s").release +
+        "}\"\n"
         "curl -fsSLo /tmp/k3s-install.sh https://get.k3s.io\n";
     if (nvidia)
         out += why(
@@ -49,6 +53,12 @@ std::string k3s_script(const Deployment& d) {
         "    sh /tmp/k3s-install.sh server --secrets-encryption --write-kubeconfig-mode 0600{0}\n",
         runtime);
     if (nvidia) out += "    k3s kubectl apply -f \"$(dirname \"$0\")/device-plugin.yaml\"\n";
+    if (needs_infiniband_plugin(d))
+        out +=
+            "    # Pods reach InfiniBand through NVIDIA's network operator; helm has to be there.\n"
+            "    export KUBECONFIG=/etc/rancher/k3s/k3s.yaml\n" +
+            indented(network_operator_words() + "\n", "    ") +
+            "    k3s kubectl apply -f \"$(dirname \"$0\")/infiniband.yaml\"\n";
     return out + "fi\n";
 }
 
@@ -67,7 +77,9 @@ std::string setup_script(const Deployment& d) {
             "\"https://developer.download.nvidia.com/compute/cuda/repos/$release/x86_64/cuda-keyring_1.1-1_all.deb\"\n"
             "dpkg -i /tmp/cuda-keyring.deb\napt-get update\n"
             "# Driver only: CUDA comes with the containers and wheels.\n"
-            "apt-get install -y nvidia-open nvidia-container-toolkit\n"
+            "apt-get install -y " +
+            driver_package(d.nodes.gpu) +
+            " nvidia-container-toolkit\n"
             "# Loads the driver at boot and keeps it loaded, so that a job's first call does not wait for it.\n"
             "systemctl enable --now nvidia-persistenced\n";
     if (vendor == "AMD")
@@ -87,45 +99,6 @@ std::string setup_script(const Deployment& d) {
         "install -m 0644 \"$(dirname \"$0\")/node-check.service\" /etc/systemd/system/node-check.service\n"
         "systemctl enable node-check.service\n";
     return out;
-}
-
-std::string check_script(const Deployment& d) {
-    std::string out = "#!/bin/bash\n" + head_comment(d);
-    out +=
-        "# Ends with 1 and says what is missing: no work starts on such a node.\nset -u\n\nbad=0\nfail() { echo "
-        "\"node-check: $*\"; bad=1; }\n\n";
-    const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
-    if (gpus > 0 && d.nodes.gpu_vendor == "NVIDIA") {
-        out += fmt::format(
-            "count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')\n[ \"$count\" = {0} ] || fail \"$count of {0} "
-            "GPUs\"\n",
-            gpus);
-        out +=
-            "# Rows that are waiting to be remapped, and errors that no ECC corrects: such a GPU computes wrong, or "
-            "stops.\n"
-            "while IFS=, read -r index pending errors; do\n"
-            "    [ \"${pending// /}\" != Yes ] || fail \"GPU $index: rows wait to be remapped\"\n"
-            "    case ${errors// /} in 0 | '[N/A]' | '[NotSupported]') ;; *) fail \"GPU $index: $errors uncorrectable "
-            "errors\" ;; esac\n"
-            "done < <(nvidia-smi --query-gpu=index,remapped_rows.pending,ecc.errors.uncorrected.volatile.total "
-            "--format=csv,noheader 2>/dev/null)\n";
-    }
-    if (gpus > 0 && d.nodes.gpu_vendor == "AMD")
-        out += fmt::format(
-            "count=$(rocm-smi --showid 2>/dev/null | grep -c 'Device Name')\n[ \"$count\" = {0} ] || fail \"$count of "
-            "{0} GPUs\"\n",
-            gpus);
-    if (d.nodes.fabric.kind == "infiniband")
-        out +=
-            "for state in /sys/class/infiniband/*/ports/*/state; do\n    grep -q ACTIVE \"$state\" || fail "
-            "\"${state%/state} is not active\"\ndone\n";
-    const auto least_gib = static_cast<std::int64_t>(d.nodes.memory_bytes * 0.95 / (1LL << 30));
-    if (least_gib > 0)
-        out += fmt::format(
-            "memory=$(awk '/MemTotal/ {{print int($2 / 1048576)}}' /proc/meminfo)\n"
-            "[ \"$memory\" -ge {0} ] || fail \"$memory GiB of memory, and the plan counts on {0}\"\n",
-            least_gib);
-    return out + "exit \"$bad\"\n";
 }
 
 std::string slurm_lines(const Deployment& d) {
@@ -163,20 +136,23 @@ std::string on_prem_refusal(const Deployment& d) {
     return "";
 }
 
-std::vector<FileToWrite> on_prem_files(const Deployment& d) {
-    const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
+std::vector<FileToWrite> own_node_files(const Deployment& d) {
     // The first node runs k3s, the others k3s-agent.
     const char* daemons = wants_k3s(d) ? "k3s.service k3s-agent.service" : "slurmd.service";
-    std::vector<FileToWrite> files{
-        {"node-setup.sh", setup_script(d), 0755},
-        {"node-check.sh", check_script(d), 0755},
-        {"node-check.service",
-         head_comment(d) +
-             fmt::format("[Unit]\nDescription=Is this node what the plan counts on\n"
-                         "# What starts work here starts only where it is.\nBefore={0}\n\n"
-                         "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/node-check\nRemainAfterExit=yes\n\n"
-                         "[Install]\nRequiredBy={0}\n",
-                         daemons)}};
+    return {{"node-setup.sh", setup_script(d), 0755},
+            {"node-check.sh", node_check_script(d), 0755},
+            {"node-check.service",
+             head_comment(d) +
+                 fmt::format("[Unit]\nDescription=Is this node what the plan counts on\n"
+                             "# What starts work here starts only where it is.\nBefore={0}\n\n"
+                             "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/node-check\nRemainAfterExit=yes\n\n"
+                             "[Install]\nRequiredBy={0}\n",
+                             daemons)}};
+}
+
+std::vector<FileToWrite> on_prem_files(const Deployment& d) {
+    const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
+    std::vector<FileToWrite> files = own_node_files(d);
     if (wants_k3s(d)) {
         files.push_back({"k3s-setup.sh", k3s_script(d), 0755});
         for (FileToWrite& file : cluster_plugin_files(d)) files.push_back(std::move(file));

@@ -87,6 +87,24 @@ std::optional<EngineImage> engine_image(std::string_view engine, const Deploymen
     return out;
 }
 
+Release release_in_use(std::string_view program) {
+    Release out;
+    for_rows("render/releases.tsv", {"program", "release", "source"}, [&](const std::vector<std::string>& row) {
+        if (row[0] == program) out = {row[1], row[2]};
+        return out.release.empty();
+    });
+    return out;
+}
+
+std::string driver_package(std::string_view gpu) {
+    std::string out;
+    for_rows("render/drivers.tsv", {"gpus", "package"}, [&](const std::vector<std::string>& row) {
+        if (gpu.starts_with(row[0])) out = row[1];
+        return out.empty();
+    });
+    return out.empty() ? "nvidia-open" : out;
+}
+
 std::string resource_of_vendor(std::string_view vendor) {
     std::string out;
     for_rows("render/devices.tsv", {"vendor", "resource"}, [&](const std::vector<std::string>& row) {

@@ -35,6 +35,13 @@ std::optional<EngineImage> engine_image(std::string_view engine, std::string_vie
 // The same for the GPUs and the release of a deployment. Nothing where its release is of an image whose tags say more
 // than the release.
 std::optional<EngineImage> engine_image(std::string_view engine, const Deployment& deployment);
+// What is put into a cluster by its release: "network-operator" is 25.10.0.
+struct Release {
+    std::string release, source;
+};
+Release release_in_use(std::string_view program);
+// NVIDIA's package of the driver for these GPUs: the open one, but for those that it does not know.
+std::string driver_package(std::string_view gpu);
 // What Kubernetes calls the devices of a vendor: "nvidia.com/gpu"; empty: no plug-in is known.
 std::string resource_of_vendor(std::string_view vendor);
 // The image of a VM on Azure for GPUs of this vendor, or for none.

@@ -81,6 +81,7 @@ std::vector<FileToWrite> tensorrt_llm_files(const Deployment& d) {
 }
 
 std::string triton_refusal(const Deployment& d) {
+    if (d.serving && d.model_known && hears(d)) return fmt::format("{} writes down speech; vllm says it", d.model.name);
     if (std::string why = engine_refusal("vllm", d); !why.empty()) return why;
     if (d.serving->shape.data > 1 || d.serving->nodes_per_replica > 1)
         return "Triton's vLLM backend keeps a replica on one node and in one attention group; vllm says it";

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/first_boot.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 

@@ -88,6 +88,15 @@ TEST(RenderTargets, TheTablesOfNamesAreRead) {
     EXPECT_EQ(vm_image("NVIDIA").urn.substr(0, 14), "microsoft-dsvm");
     EXPECT_EQ(vm_image("").urn.substr(0, 9), "Canonical");
     EXPECT_TRUE(engine_image("doca-driver", ""));
+    EXPECT_TRUE(engine_image("device-plugin", "NVIDIA"));
+    for (const char* program : {"network-operator", "lws", "k3s", "cyclecloud-slurm-workspace"})
+        EXPECT_FALSE(release_in_use(program).release.empty()) << program;
+    EXPECT_EQ(release_in_use("nothing").release, "");
+    // The open driver knows Turing and what came after.
+    EXPECT_EQ(driver_package("V100-PCIe"), "cuda-drivers-580");
+    EXPECT_EQ(driver_package("T4"), "nvidia-open");
+    // Between the others of its table.
+    EXPECT_EQ(vm_image("containers of Batch").urn.substr(0, 14), "microsoft-dsvm");
     EXPECT_EQ(gke_accelerator("a2-highgpu-1g"), "nvidia-tesla-a100");
     EXPECT_EQ(gke_accelerator("n2-standard-8"), "");
     EXPECT_EQ(names_reached_for(registry_of("ghcr.io/acme/work:1.4")).back(), "pkg-containers.githubusercontent.com");

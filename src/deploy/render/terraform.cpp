@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "catalog/model_count.h"
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/targets.h"
@@ -92,10 +93,19 @@ std::string aws_cluster(const Deployment& d) {
            attached("images", "nodes", "AmazonEC2ContainerRegistryReadOnly");
     out += fmt::format(
         "resource \"aws_eks_cluster\" \"work\" {{\n  name     = \"{}\"\n  role_arn = aws_iam_role.cluster.arn\n\n"
-        "  # The API server answers your addresses only.\n  vpc_config {{\n    subnet_ids              = var.subnets\n"
-        "    endpoint_private_access = true\n    public_access_cidrs     = [var.from]\n  }}\n\n"
-        "  depends_on = [aws_iam_role_policy_attachment.cluster]\n}}\n\n",
-        name);
+        "{}  depends_on = [aws_iam_role_policy_attachment.cluster]\n}}\n\n",
+        name,
+        d.sensitive ? "  # The data is sensitive: the API server has no public address.\n  vpc_config {\n    "
+                      "subnet_ids         "
+                      "     = var.subnets\n    endpoint_private_access = true\n    endpoint_public_access  = false\n  "
+                      "}\n\n"
+                    : "  # The API server answers your addresses only.\n  vpc_config {\n    subnet_ids              = "
+                      "var.subnets\n    endpoint_private_access = true\n    public_access_cidrs     = [var.from]\n  "
+                      "}\n\n");
+    out +=
+        "# Without it network policies that are applied do nothing.\nresource \"aws_eks_addon\" \"network\" {\n"
+        "  cluster_name = aws_eks_cluster.work.name\n  addon_name = \"vpc-cni\"\n"
+        "  configuration_values = jsonencode({ enableNetworkPolicy = \"true\" })\n}\n\n";
     out += fmt::format(
         "resource \"aws_eks_node_group\" \"work\" {{\n  cluster_name    = aws_eks_cluster.work.name\n"
         "  node_group_name = \"{}\"\n  node_role_arn   = aws_iam_role.nodes.arn\n  subnet_ids      = var.subnets\n"
@@ -123,6 +133,18 @@ std::string aws_cluster(const Deployment& d) {
            "    aws_iam_role_policy_attachment.images,\n  ]\n}\n";
 }
 
+// Without public addresses machines reach nothing by themselves.
+std::string gcp_way_out(const std::string& name, std::string_view network) {
+    return fmt::format(
+        "# What they fetch leaves by the NAT, and nobody comes in by it.\nresource \"google_compute_router\" \"out\" "
+        "{{\n"
+        "  name    = \"{0}-out\"\n  network = {1}\n}}\n\n"
+        "resource \"google_compute_router_nat\" \"out\" {{\n  name   = \"{0}-out\"\n  router = "
+        "google_compute_router.out.name\n  nat_ip_allocate_option = \"AUTO_ONLY\"\n"
+        "  source_subnetwork_ip_ranges_to_nat = \"ALL_SUBNETWORKS_ALL_IP_RANGES\"\n}}\n",
+        name, network);
+}
+
 // GKE: the same there; the driver comes with the node pool.
 std::string gcp_cluster(const Deployment& d) {
     const std::string name = dns_label(d.name, 30);
@@ -131,9 +153,11 @@ std::string gcp_cluster(const Deployment& d) {
         "resource \"google_container_cluster\" \"work\" {{\n  name                     = \"{0}\"\n  location         "
         "        = var.zone\n"
         "  initial_node_count       = 1\n  remove_default_node_pool = true\n"
-        "  # `terraform destroy` takes it away too.\n  deletion_protection = false\n\n"
+        "  # `terraform destroy` takes it away too.\n  deletion_protection = false\n"
+        "  # Without a data plane that knows network policies, those that are applied do nothing.\n"
+        "  datapath_provider = \"ADVANCED_DATAPATH\"\n\n"
         "  # The API server answers your addresses only.\n  master_authorized_networks_config {{\n    cidr_blocks "
-        "{{\n      cidr_block = var.from\n    }}\n  }}\n}}\n\n"
+        "{{\n      cidr_block = var.from\n    }}\n  }}\n{4}}}\n\n"
         "resource \"google_container_node_pool\" \"system\" {{\n  name       = \"system\"\n  cluster    = "
         "google_container_cluster.work.name\n  location   = var.zone\n  node_count = 1\n\n"
         "  node_config {{\n    machine_type = \"e2-standard-4\"\n  }}\n}}\n\n"
@@ -142,7 +166,12 @@ std::string gcp_cluster(const Deployment& d) {
         "  initial_node_count = {2}\n\n"
         "  # Idle GPU nodes go, down to none.\n  autoscaling {{\n    min_node_count = 0\n    max_node_count = {3}\n  "
         "}}\n\n",
-        name, d.nodes.gpus > 0 ? "gpu" : "work", d.kind == WorkloadKind::inference ? d.nodes.count : 0, d.nodes.count);
+        name, d.nodes.gpus > 0 ? "gpu" : "work", d.kind == WorkloadKind::inference ? d.nodes.count : 0, d.nodes.count,
+        d.sensitive
+            ? "\n  # The data is sensitive: neither the API server nor a node has a public address.\n"
+              "  private_cluster_config {\n    enable_private_nodes    = true\n    enable_private_endpoint = true\n"
+              "    master_ipv4_cidr_block  = \"172.16.0.0/28\"\n  }\n\n  ip_allocation_policy {}\n"
+            : "");
     out += fmt::format(
         "  node_config {{\n    machine_type = \"{}\"\n    # {}\n    disk_type    = \"pd-ssd\"\n    disk_size_gb = {}\n",
         d.nodes.machine, kSystemDisk, system_disk_gib(d));
@@ -160,7 +189,8 @@ std::string gcp_cluster(const Deployment& d) {
             "    "
             "value  = \"present\"\n      effect = \"NO_SCHEDULE\"\n    }\n";
     }
-    return out + "  }\n}\n";
+    out += "  }\n}\n";
+    return d.sensitive ? out + "\n" + gcp_way_out(name, "\"default\"") : out;
 }
 
 std::string aws_terraform(const Deployment& d) {
@@ -202,10 +232,17 @@ std::string aws_terraform(const Deployment& d) {
         "  key_name      = aws_key_pair.work.key_name\n  user_data     = file(\"${{path.module}}/cloud-init.yaml\")\n",
         d.nodes.count, d.nodes.machine);
     if (gang) out += "  placement_group = aws_placement_group.work.name\n";
+    if (d.sensitive)
+        out +=
+            "  # The data is sensitive: no machine has a public address. What it fetches leaves by the subnet's own "
+            "way\n"
+            "  # out.\n  associate_public_ip_address = false\n";
     out += "  subnet_id     = var.subnet\n  vpc_security_group_ids = [aws_security_group.work.id]\n";
     if (d.nodes.spot()) out += "\n  instance_market_options {\n    market_type = \"spot\"\n  }\n";
-    out += fmt::format("\n  # {}\n  root_block_device {{\n    volume_type = \"gp3\"\n    volume_size = {}\n  }}\n",
-                       kSystemDisk, system_disk_gib(d));
+    out += fmt::format(
+        "\n  # {}\n  root_block_device {{\n    volume_type = \"gp3\"\n    volume_size = {}\n    encrypted   = true\n  "
+        "}}\n",
+        kSystemDisk, system_disk_gib(d));
     out +=
         "\n  # Tokens only: what runs on the node does not read the role's keys by a plain request.\n  "
         "metadata_options {\n    http_tokens = \"required\"\n  }\n";
@@ -219,7 +256,7 @@ std::string gcp_terraform(const Deployment& d) {
     const bool gang = d.nodes.placement == NodePlacement::together && d.nodes.count > 1;
     std::string out =
         "terraform {\n  required_providers {\n    google = {\n      source  = \"hashicorp/google\"\n      version = "
-        "\"~> 7.0\"\n    }\n  }\n}\n\n"
+        "\">= 6.50, < 8.0\"\n    }\n  }\n}\n\n"
         "# The project is GOOGLE_PROJECT of your environment.\nprovider \"google\" {\n  region = var.location\n}\n\n";
     out += terraform_variables(d.nodes.region, !wants_cluster(d));
     if (wants_cluster(d)) return out + gcp_cluster(d);
@@ -238,6 +275,7 @@ std::string gcp_terraform(const Deployment& d) {
         "  # The nodes among themselves.\n  source_tags = [\"{0}\"]\n  target_tags = [\"{0}\"]\n\n  allow {{\n    "
         "protocol = \"all\"\n  }}\n}}\n\n",
         name);
+    if (d.sensitive) out += gcp_way_out(name, "google_compute_network.work.name") + "\n";
     if (gang)
         out += fmt::format(
             "# Close to each other: every rank waits for every other in each step.\nresource "
@@ -255,7 +293,9 @@ std::string gcp_terraform(const Deployment& d) {
         "\n  boot_disk {\n    initialize_params {\n      image = var.image\n      size  = " +
         std::to_string(system_disk_gib(d)) +
         "\n    }\n  }\n\n  network_interface {\n"
-        "    network = google_compute_network.work.name\n\n    access_config {}\n  }\n\n"
+        "    network = google_compute_network.work.name\n" +
+        std::string(d.sensitive ? "    # The data is sensitive: no address outside.\n  }\n\n"
+                                : "\n    access_config {}\n  }\n\n") +
         "  metadata = {\n    ssh-keys  = \"ubuntu:${var.ssh_key}\"\n    user-data = "
         "file(\"${path.module}/cloud-init.yaml\")\n  }\n\n"
         "  # GPU machines cannot be moved while they run.\n  scheduling {\n    on_host_maintenance = \"TERMINATE\"\n";

@@ -106,6 +106,19 @@ std::string terraform_firewall(const AzureShape& s) {
                s.name, kSubnet, names);
 }
 
+// Of guarded work: what leaves and who changed what is written down. `of`: the resource whose logs these are.
+std::string terraform_audit(const AzureShape& s, std::string_view of, std::string_view logs) {
+    return fmt::format(
+        "# Who reached what is kept for {1} days.\nresource \"azurerm_log_analytics_workspace\" \"work\" {{\n"
+        "  name                = \"{0}-log\"\n  resource_group_name = azurerm_resource_group.work.name\n"
+        "  location            = azurerm_resource_group.work.location\n  retention_in_days   = {1}\n}}\n\n"
+        "resource \"azurerm_monitor_diagnostic_setting\" \"work\" {{\n  name                       = \"audit\"\n"
+        "  target_resource_id         = {2}.id\n"
+        "  log_analytics_workspace_id = azurerm_log_analytics_workspace.work.id\n\n  enabled_log {{\n    {3}\n  "
+        "}}\n}}\n\n",
+        s.name, kAuditDays, of, logs);
+}
+
 // A scale set's machines have no public addresses, and none reaches anything by itself (default outbound access ended
 // 2026-03-31).
 std::string terraform_nat(const AzureShape& s) {
@@ -219,6 +232,16 @@ std::string data_disk_of_set(const AzureShape& s) {
         s.disk_gib, s.disk_type);
 }
 
+std::string terraform_neighbours(const AzureShape& s) {
+    if (!s.neighbours) return "";
+    return fmt::format(
+        "# Every rank waits for every other in each step: one datacenter. It is no InfiniBand.\n"
+        "resource \"azurerm_proximity_placement_group\" \"work\" {{\n  name                = \"{}-ppg\"\n"
+        "  resource_group_name = azurerm_resource_group.work.name\n  location            = "
+        "azurerm_resource_group.work.location\n}}\n\n",
+        s.name);
+}
+
 std::string terraform_scale_set(const AzureShape& s) {
     if (!s.infiniband) {
         // Flexible: the nodes need not be neighbours.
@@ -235,6 +258,7 @@ std::string terraform_scale_set(const AzureShape& s) {
             "= 1\n"
             "  user_data_base64            = filebase64(\"${{path.module}}/cloud-init.yaml\")\n",
             s.name, s.size, s.count);
+        if (s.neighbours) out += "  proximity_placement_group_id = azurerm_proximity_placement_group.work.id\n";
         if (s.spot) out += "\n  priority        = \"Spot\"\n  eviction_policy = \"Delete\"\n  max_bid_price   = -1\n";
         out +=
             "\n  os_profile {\n    linux_configuration {\n      admin_username                  = \"azureuser\"\n"
@@ -297,6 +321,7 @@ std::string terraform_cluster(const Deployment& d, const AzureShape& s) {
         "          = {}\n",
         s.pool, s.size, s.count);
     if (d.kind == WorkloadKind::inference) out += fmt::format("  node_count           = {}\n", s.count);
+    if (s.neighbours) out += "  proximity_placement_group_id = azurerm_proximity_placement_group.work.id\n";
     if (s.gpu) {
         out += "\n  # Pods that need no GPU stay off the GPU nodes.\n  node_taints = [\"sku=gpu:NoSchedule\"";
         if (s.spot) out += ", \"kubernetes.azure.com/scalesetpriority=spot:NoSchedule\"";
@@ -323,11 +348,15 @@ std::string azure_terraform(const Deployment& d) {
         "resource \"azurerm_resource_group\" \"work\" {{\n  name     = \"{}-rg\"\n  location = var.location\n"
         "  tags     = {{ managed-by = \"stoker\" }}\n}}\n\n",
         s.name);
-    out += terraform_budget(s);
-    if (s.kind == AzureKind::cluster) return out + terraform_cluster(d, s);
+    out += terraform_budget(s) + terraform_neighbours(s);
+    if (s.kind == AzureKind::cluster)
+        return out +
+               (s.guarded ? terraform_audit(s, "azurerm_kubernetes_cluster.work", "category = \"kube-audit-admin\"")
+                          : "") +
+               terraform_cluster(d, s);
     out += terraform_network(s);
     if (s.guarded)
-        out += terraform_firewall(s);
+        out += terraform_firewall(s) + terraform_audit(s, "azurerm_firewall.work", "category_group = \"allLogs\"");
     else if (s.kind == AzureKind::scale_set)
         out += terraform_nat(s);
     return out + (s.kind == AzureKind::machine ? terraform_machine(s) : terraform_scale_set(s));

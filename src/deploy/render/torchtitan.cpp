@@ -85,7 +85,9 @@ std::string torchtitan_refusal(const Deployment& d) {
     if (!recipe_of("torchtitan", d.model))
         return fmt::format("torchtitan 0.3 has no configuration of {}; there is {}", d.model.name,
                            recipes_of("torchtitan"));
-    if (d.training->method != Method::full) return "it trains all weights, and the method is LoRA";
+    if (d.training->method != Method::full)
+        return fmt::format("it trains all weights, and the method is {}; accelerate says it",
+                           to_string(d.training->method));
     if (d.training->layout.zero == 1) return "the layout has ZeRO-1, and torchtitan divides gradients or nothing";
     return "";
 }

@@ -15,7 +15,7 @@ namespace {
 
 std::vector<std::pair<std::string, std::string>> degrees_of(const Deployment& deployment) {
     const ParallelLayout& layout = deployment.training->layout;
-    return {
+    std::vector<std::pair<std::string, std::string>> out = {
         {"DATA", std::to_string(layout.data)},
         {"TENSOR", std::to_string(layout.tensor)},
         {"PIPELINE", std::to_string(layout.pipeline)},
@@ -31,6 +31,14 @@ std::vector<std::pair<std::string, std::string>> degrees_of(const Deployment& de
         {"ACCUMULATION", std::to_string(layout.micro_batches)},
         {"PRECISION", std::string(to_string(deployment.precision))},
     };
+    // What the plan's memory counts on, where not all weights are trained.
+    const TrainingWork& work = *deployment.training;
+    if (work.method != Method::full) {
+        out.emplace_back("METHOD", to_string(work.method));
+        out.emplace_back("LORA_RANK", fmt::format("{:g}", work.lora.rank));
+        out.emplace_back("LORA_TARGETS", work.lora.targets);
+    }
+    return out;
 }
 
 // Of a comment, without its sign.

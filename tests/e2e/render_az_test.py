@@ -11,7 +11,10 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import subprocess
+
+import yaml
 
 import harness
 import render_test as plans
@@ -19,7 +22,7 @@ from gateway_clients_test import pinned_python
 from harness import Skipped, check, main
 
 every_target = plans.targets
-SCRIPTS = ["az", "aks", "batch", "slurm-cloud"]
+SCRIPTS = ["az", "aks", "batch", "slurm-cloud", "cyclecloud", "azure-ml", "cloud-init"]
 plans.targets = lambda t: SCRIPTS
 HERE = pathlib.Path(__file__).resolve().parent
 MORE = {
@@ -27,16 +30,21 @@ MORE = {
     "aks-spot": plans.PLANS["spot"] + "orchestrator: aks\n",
     "aks-guarded": plans.PLANS["serve"] + "orchestrator: aks\nsensitive: true\n",
     "guarded": plans.PLANS["gang-run"] + "sensitive: true\n",
+    "guarded-pile": plans.PLANS["files"] + "sensitive: true\n",
+    "guarded-notebook": plans.PLANS["notebook"] + "sensitive: true\n",
+    "aks-scaled": plans.PLANS["serve-many"] + "orchestrator: aks\n",
+    "aks-nodes": plans.PLANS["large"] + "orchestrator: aks\n",
+    "neighbours": plans.TRAIN + "where: {sizes: [Standard_NC24ads_A100_v4], nodes: 2, regions: [eastus]}\n" + plans.COMMAND,
     "devices": plans.PLANS["pile"].replace("where: {", "where: {sizes: [Standard_ND96asr_v4], nodes: 1, ").replace("objective: {deadline: 12h}\n", ""),
 }
 plans.PLANS.update(MORE)
-CALLS = {}
+CALLS, APPLIED = {}, {}  # APPLIED: what kubectl was given on its standard input, by plan
 
 
 def stand_ins(t):
     programs = os.path.join(t.base, "programs")
     os.makedirs(programs)
-    for name in ("az", "kubectl", "helm", "scontrol", "sleep"):
+    for name in ("az", "kubectl", "helm", "scontrol", "sleep", "git", "cyclecloud"):
         os.symlink(HERE / "render" / "recorded_az.sh", os.path.join(programs, name))
     with open(os.path.join(t.base, "key.pub"), "w") as file:
         file.write("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBk1Qm0v9cJ0c7b8m3m8nYyN3n1d1Kp0y0e2x3Xk9Q2Q someone@somewhere\n")
@@ -48,10 +56,13 @@ def run(t, script, *words):
     key = os.path.join(t.base, "key.pub")
     open(record, "w").close()
     environment = dict(os.environ, PATH=programs + ":" + os.environ["PATH"], RECORD=record, FROM="20.42.0.0/24", SSH_KEY=key,
-                       ACCOUNT="account", GROUP="group", SUBNET="/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/"
+                       ACCOUNT="account", GROUP="group", CREDENTIALS="azure", BLOBS="account/weights", GRAFANA="/subscriptions/s/g", SUBNET="/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/"
                        "virtualNetworks/n/subnets/work")
     done = subprocess.run([script, *words], capture_output=True, text=True, timeout=harness.LIMIT_S, env=environment)
     check(done.returncode == 0, f"{script}: exit {done.returncode}: {done.stdout[-300:]}{done.stderr[-600:]}")
+    if os.path.exists(record + ".applied"):
+        with open(record + ".applied") as file:
+            APPLIED[script.parent.parent.name] = file.read()
     with open(record) as file:
         return [call.split("\x1f")[:-1] for call in file.read().split("\x1e")[:-1]]
 
@@ -68,7 +79,8 @@ def calls(t):
 
         stand_ins(t)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for found in pool.map(one, plans.files(t, "-az.sh", "-batch.sh", "-nodes.sh", "resume.sh", "suspend.sh")):
+            for found in pool.map(one, plans.files(t, "-az.sh", "-batch.sh", "-nodes.sh", "resume.sh", "suspend.sh", "-cyclecloud.sh",
+                                                          "-workspace.sh", "private-link.sh", "-image.sh")):
                 CALLS.update(found)
     return CALLS
 
@@ -84,7 +96,7 @@ def test_every_script_runs_to_its_end(t):
         for each in called:
             for flag, word in zip(each, each[1:]):
                 if flag in ("-f", "-k", "--custom-data", "--json-file", "--ssh-key-values"):
-                    check(os.path.exists(word), f"{plan}, {target}: {name}: there is no {word}")
+                    check(word == "-" or word.startswith("https://") or os.path.exists(word), f"{plan}, {target}: {name}: there is no {word}")
 
 
 # Without the feature nodes may land on different networks; without the operator pods wait for a device that no node has.
@@ -94,6 +106,55 @@ def test_a_gang_on_aks_gets_its_infiniband(t):
              ("az feature register", "az feature show", "az provider register", "az aks create", "az aks nodepool add", "helm upgrade")]
     check(order == sorted(order), called)
     check(any(each.startswith("kubectl apply") and each.endswith("infiniband.yaml") for each in called), called)
+
+
+# An autoscaler that hears nothing leaves the replicas as they are, for whatever load; a kind that no controller reads is never applied.
+def test_what_the_bundle_stands_on_comes_before_it(t):
+    called = [" ".join(each) for each in calls(t)["aks-scaled", "aks", "serve-az.sh"]]
+    order = [next(i for i, each in enumerate(called) if each.startswith(words)) for words in
+             ("az monitor account create", "az aks create", "az identity create", "az identity federated-credential create",
+              "az role assignment create --role Monitoring Data Reader", "kubectl -n kube-system rollout restart deployment keda-operator",
+              "kubectl apply -f -")]
+    check(order == sorted(order), called)
+    made = next(each for each in called if each.startswith("az aks create"))
+    check(all(flag in made for flag in ("--enable-keda", "--enable-oidc-issuer", "--enable-workload-identity")), made)
+    text = APPLIED["aks-scaled"]
+    check("serverAddress: https://work.eastus.prometheus.monitor.azure.com\n" in text and "identityId: 00000000-0000-0000-0000-000000000001" in text and
+          not re.search(r": [A-Z]+_[A-Z]+\b", text), text)
+    check("HorizontalPodAutoscaler" not in "".join(path.read_text() for _, target, path in plans.files(t, ".yaml") if target == "aks"),
+          "the bundle has an autoscaler that nobody feeds")
+    called = [" ".join(each) for each in calls(t)["aks-nodes", "aks", "serve-az.sh"]]
+    sets = [i for i, each in enumerate(called) if "kubernetes-sigs/lws" in each]
+    check(len(sets) == 1 and sets[0] < next(i for i, each in enumerate(called) if each.startswith("kubectl apply -k")), called)
+
+
+# Data of people on a machine with an address in the internet is what the file forbids, whichever target is asked.
+def test_no_machine_of_sensitive_data_is_in_the_internet(t):
+    seen = set()
+    for plan, target, path in plans.files(t, ""):
+        if not plan.startswith("guarded") or target not in ("batch", "azure-ml", "cyclecloud", "az"):
+            continue
+        text = path.read_text()
+        if path.name == "pool.json":
+            [said] = [json.loads(text)["networkConfiguration"]]
+            check(said["publicIPAddressConfiguration"] == {"provision": "NoPublicIPAddresses"}, said)
+            seen.add("pool")
+        if "amlcompute" in text or "computeinstance" in text:
+            check("enable_node_public_ip: false" in text, text)
+            seen.add("compute")
+        if path.name == "workspace.yaml":
+            said = yaml.safe_load(text)
+            check(said["public_network_access"] == "Disabled" and said["managed_network"]["isolation_mode"] == "allow_only_approved_outbound" and
+                  "pypi.org" in [rule["destination"] for rule in said["managed_network"]["outbound_rules"]], text)
+            seen.add("workspace")
+        if path.name == "parameters.json":
+            check((json.loads(text)["UsePublicNetwork"], json.loads(text)["ExecuteNodesPublic"]) == (False, False), text)
+            seen.add("cyclecloud")
+    check(seen == {"pool", "compute", "workspace", "cyclecloud"}, seen)
+    linked = [" ".join(each) for each in calls(t)["guarded-pile", "batch", "files-batch.sh"]]
+    check(sum(each.startswith("az network private-endpoint create") for each in linked) == 2, linked)
+    sent = json.loads(pathlib.Path(plans.rendered(t)["guarded-pile", "batch"], "pool-here.json").read_text())
+    check(sent["networkConfiguration"]["subnetId"].endswith("/subnets/work"), sent)
 
 
 # What a parser refuses costs a quarter of an hour of machines that were made before.

@@ -7,6 +7,7 @@ stoker and the scripts that it renders are really run. What is not here (kubectl
 nothing and fails on a file that is not there: so a path that no rendering has, a variable that a script wants, or a step in the wrong
 order is found. What the programs themselves say is for the other tests (render*_test.py)."""
 
+import json
 import os
 import pathlib
 import re
@@ -18,8 +19,9 @@ from harness import check, main
 
 HERE = pathlib.Path(__file__).resolve().parent
 GUIDE = HERE.parents[1] / "docs" / "guides" / "targets.md"
-PROGRAMS = ["accelerate", "blobfuse2", "curl", "cyclecloud", "deepspeed", "helm", "kubectl", "llama-server", "ray", "sbatch", "serve", "sleep",
-            "squeue", "sudo", "tail", "terraform", "torchrun", "vi", "vllm"]
+PROGRAMS = ["accelerate", "curl", "cyclecloud", "deepspeed", "git", "helm", "kubectl", "llama-server", "mpirun", "python3", "qstat", "qsub", "ray",
+            "sbatch", "serve", "sleep", "squeue", "sudo", "tail", "terraform", "text-generation-launcher", "torchrun", "tritonserver", "trtllm-serve",
+            "vi", "vllm"]
 STAND_IN = r"""#!/bin/bash
 before=
 for word in "$@"; do
@@ -27,7 +29,7 @@ for word in "$@"; do
     case $before in -k | --working-dir) path=$path/. ;; --) break ;; esac
     case $path in
         /* | *://* | *=*) ;;
-        */. | *.yaml | *.json | *.sh | *.sbatch | *.bicep | *.py | "${word#-chdir=}"/*)
+        */. | *.yaml | *.json | *.sh | *.sbatch | *.pbs | *.sge | *.bicep | *.py | "${word#-chdir=}"/*)
             [ -e "$path" ] || { echo "${0##*/}: there is no $path" >&2; exit 9; } ;;
     esac
     [ "$path" = "$word" ] || [ -e "$path" ] || { echo "${0##*/}: there is no $path" >&2; exit 9; }
@@ -65,28 +67,39 @@ def test_each_section_runs_from_an_empty_folder(t):
     pathlib.Path(home, ".ssh", "id_ed25519.pub").write_text("ssh-ed25519 AAAA someone\n")
     environment = dict(t.environment, PATH=programs + ":" + os.environ["PATH"], HOME=home, RECORD=os.path.join(t.base, "az.txt"))
     files, parts = sections()
-    run = 0
+    run, targets = 0, set()
     for number, (heading, blocks) in enumerate(parts):
         folder = os.path.join(t.base, f"section-{number}")
         os.makedirs(folder)
         for name, text in files:
             pathlib.Path(folder, name).write_text(text)
-        for name in ("sft.py", "embed.py"):  # what the files above say that people have
+        for name in ("sft.py", "embed.py", "resnet.py"):  # what the files above say that people have
             pathlib.Path(folder, name).write_text("")
         for kind, name, text in blocks:
             if kind == "yaml" and name:
                 pathlib.Path(folder, name).write_text(text)
                 continue
             if kind == "":
-                text = "".join(line[2:] + "\n" for line in text.splitlines() if line.startswith("$ "))
-            elif kind != "sh":
+                for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
+                    command, printed = part.split("\n", 1)
+                    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                          timeout=harness.LIMIT_S)
+                    check(done.returncode == 0 and done.stdout == printed, f"{heading}: {command}: exit {done.returncode}, and not what the guide "
+                          f"has:\n{done.stdout}{done.stderr}")
+                    targets.update(re.findall(r"--target ([\w,-]+)", command)[0].split(","))
+                    run += 1
                 continue
+            if kind != "sh":
+                continue
+            targets.update(re.findall(r"stoker deploy .*--target (\w+)", text))
             text = text.replace(" && ", "\n")  # in a list the first that fails ends nothing
             done = subprocess.run(["bash", "-eu", "-c", text], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                                   text=True, timeout=harness.LIMIT_S)
             check(done.returncode == 0, f"{heading}: exit {done.returncode} of\n{text}{done.stdout[-400:]}{done.stderr[-600:]}")
             run += text.count("\n")
-    check(run > 40, f"{run} lines")
+    check(run > 60, f"{run} lines")
+    missing = {row["name"] for row in json.loads(t.call("deploy", "--list", "-o", "json").stdout)} - targets
+    check(not missing, f"no section of the guide renders {sorted(missing)}")
 
 
 if __name__ == "__main__":

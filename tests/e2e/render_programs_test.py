@@ -19,7 +19,8 @@ from harness import Skipped, check, main
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build"
-plans.targets = lambda t: ["torchtitan", "deepspeed", "accelerate", "triton", "vllm", "sglang", "cloud-init", "az", "bicep", "terraform"]
+plans.targets = lambda t: ["torchtitan", "deepspeed", "accelerate", "triton", "vllm", "sglang", "cloud-init", "az", "bicep", "terraform", "azure-ml",
+                           "cyclecloud"]
 H100 = "where: {sizes: [Standard_ND96isr_H100_v5], nodes: %d, regions: [eastus]}\n"
 TITAN = plans.TRAIN + "framework: torchtitan\n"
 TUNE = plans.PLANS["tune"].partition("where")[0]
@@ -33,14 +34,16 @@ plans.PLANS.update({
     "stage-1": TUNE + "layout: {zero: 1}\n" + H100 % 2,
     "offloaded": TUNE + "layout: {zero: 3, offload: true}\n" + H100 % 1,
     "chat-experts": plans.SERVE.replace("llama-3-70b", "qwen3-235b-a22b") + "where: {sizes: [Standard_ND96isr_H100_v5], regions: [eastus]}\n",
+    "sensitive": plans.PLANS["gang-run"] + "sensitive: true\n",
+    "sensitive-notebook": plans.PLANS["notebook"] + "sensitive: true\n",
     "vectors": "version: 1\nname: vectors\nkind: inference\nmodel: e5-large\n"
                "traffic: {requests_per_second: 20, prompt_tokens: 400}\nwhere: {regions: [eastus]}\n",
 })
 
 
-def answers(t, program, questions, requirements="programs", environment=None):
+def answers(t, program, questions, requirements="programs", environment=None, options=("--no-deps",)):
     """What the program says to each; one process, since importing it takes seconds."""
-    python = pinned_python(HERE / f"requirements_{requirements}.txt", f"{requirements}-venv", "--no-deps")
+    python = pinned_python(HERE / f"requirements_{requirements}.txt", f"{requirements}-venv", *options)
     done = subprocess.run([python, HERE / "render" / "read_by.py", program], input="".join(json.dumps(each) + "\n" for each in questions),
                           capture_output=True, text=True, timeout=300, env=dict(os.environ, HOME=t.base, **(environment or {})))
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -152,6 +155,65 @@ def test_cloud_init_takes_the_first_boot(t):
     asked = {f"{plan}, {target}": str(path) for plan, target, path in plans.files(t, "cloud-init.yaml")}
     check(len(asked) > 40, f"{len(asked)} files")
     understood(t, "cloud-init", asked, (broken, "runcmds"), environment={"PYTHONPATH": path})
+
+
+# Azure ML refuses a file after the workspace was asked, in a job that waits for its nodes.
+def test_azure_ml_reads_its_files(t):
+    asked = {f"{plan}, {path.name}": str(path) for plan, target, path in plans.files(t, ".yaml") if target == "azure-ml"}
+    check(len(asked) > 8 and any("workspace" in name for name in asked), list(asked))
+    broken = os.path.join(t.base, "broken.yaml")
+    with open(broken, "w") as file:
+        file.write("$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\nname: a\ntype: amlcompute\nsize: s\nmin_instance: 1\n")
+    read = understood(t, "azure-ml", asked, (broken, "min_instance"), requirements="ml", options=())
+    for name, said in read.items():
+        plan, path = name.split(", ", 1)[0], asked[name]
+        if said.get("type") == "command":
+            d = plans.deployment(t, plan, "azure-ml")
+            check(said["resources"]["instance_count"] == d["nodes"]["count"], f"{name}: {said['resources']}")
+            check("training" not in d or said["distribution"]["process_count_per_instance"] == d["ranks"]["per_node"], f"{name}: {said}")
+            check(said["environment_variables"].get("STOKER_TENSOR") == str(d["training"]["layout"]["tensor"]), f"{name}: {said['environment_variables']}")
+        with open(path) as file:
+            text = file.read()
+        check("sensitive" not in plan or "type: compute" not in text and "type: amlcompute" not in text or "enable_node_public_ip: false" in text, name)
+
+
+# Of bicep/types.bicep of Azure/cyclecloud-slurm-workspace at bc0fc1b (2026.07.02): the kinds of each parameter, and what each has to have;
+# a field with ? may be left out.
+NODES = {"": {"sku": str, "osImage": str, "maxNodes": int, "availabilityZone?": list}}
+FILES = {"nfs-new": {"nfsCapacityInGb": int}, "nfs-existing": {"ipAddress": str, "exportPath": str, "mountOptions?": str}}
+WORKSPACE = {
+    "adminUsername": str, "ccVMName": str, "ccVMSize": str, "clusterName": str, "tags": {"": {}}, "schedFilesystem": FILES, "sharedFilesystem": FILES,
+    "network": {"new": {"name?": str, "addressSpace": str, "cyclecloudSubnet?": str, "computeSubnet?": str, "netappSubnet?": str, "lustreSubnet?": str,
+                        "bastion?": bool, "createNatGateway?": bool, "vnetToPeer?": dict, "peeringAllowGatewayTransit?": bool}},
+    "storagePrivateDnsZone": {"new": {}, "none": {}, "existing": {"id": str, "vnetLink?": bool}},
+    "slurmSettings": {"": {"startCluster": bool, "version": str, "healthCheckEnabled": bool}},
+    "schedulerNode": {"": {"sku": str, "osImage": str}},
+    "loginNodes": {"": {"sku": str, "osImage": str, "initialNodes": int, "maxNodes": int}},
+    "htc": {"": {**NODES[""], "useSpot?": bool}}, "hpc": NODES, "gpu": NODES,
+}
+
+
+def test_the_workspace_takes_its_parameters(t):
+    seen = 0
+    for plan, _, path in plans.files(t, "workspace.json"):
+        seen += 1
+        said = {name: each["value"] for name, each in json.loads(path.read_text())["parameters"].items()}
+        script = next(path.parent.glob("*-workspace.sh")).read_text()
+        check(all(f"{name}=" in script for name in ("location", "resourceGroup", "key")) and "Password" not in script.replace("password of", ""), script)
+        check(set(said) == set(WORKSPACE), f"{plan}: {set(said) ^ set(WORKSPACE)}")
+        for name, value in said.items():
+            kinds = WORKSPACE[name]
+            if isinstance(kinds, type):
+                check(type(value) is kinds, f"{plan}: {name} is {value}")
+                continue
+            fields = kinds[value["type"] if "" not in kinds else ""]
+            known = {field.rstrip("?"): kind for field, kind in fields.items()}
+            check(set(value) - {"type"} <= set(known) and {field for field in fields if field[-1] != "?"} <= set(value), f"{plan}: {name} is {value}")
+            check(all(type(value[field]) is known[field] for field in value if field != "type"), f"{plan}: {name} is {value}")
+        d = plans.deployment(t, plan, "cyclecloud")
+        part = said["gpu" if d["nodes"].get("gpus", 0) else "htc"]
+        check((part["sku"], part["maxNodes"]) == (d["nodes"]["machine"], d["nodes"]["count"]), f"{plan}: {part}")
+    check(seen > 4, f"{seen} plans")
 
 
 def engines():

@@ -3,7 +3,8 @@
 
     python3 tests/e2e/render_readers_test.py --stoker build/release/stoker [NAME...]
 
-Bicep is parsed by the grammar of its editors (tree-sitter-bicep, from PyPI into build/bicep-venv).
+Bicep is parsed by the grammar of its editors (tree-sitter-bicep, from PyPI into build/bicep-venv), and what it says is held against the
+types of ARM and the template that is rendered for ARM.
 Terraform validates against the schemas that the providers publish (terraform/), on a provider that has them and does nothing.
 Manifests are held against the CRDs of JobSet, Kueue, KubeRay, the training and MPI operators, LeaderWorkerSet, KEDA, the
 Prometheus operator, Azure's monitor and NVIDIA's network operator, and against the kinds of Kubernetes itself (manifests/); where tests/kube was built its API server reads them
@@ -25,12 +26,13 @@ import yaml
 import harness
 import kube
 import render_test as plans
+from arm_schema_test import ajv
 from gateway_clients_test import pinned_python
 from harness import Skipped, check, main
 
 # Of the plans of render_test those targets that are read here; that one renders them all.
 every_target = plans.targets
-READ = ["terraform", "kubernetes", "kustomize", "keda", "jobset", "pytorchjob", "mpijob", "rayjob", "kueue", "aks", "on-prem", "bicep"]
+READ = ["terraform", "kubernetes", "kustomize", "keda", "jobset", "pytorchjob", "mpijob", "rayjob", "kueue", "aks", "on-prem", "bicep", "arm", "batch"]
 plans.targets = lambda t: READ
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -121,6 +123,69 @@ def test_the_grammar_of_bicep_takes_the_files(t):
         file.write("param location string\nresource a 'type@1' = {\n  name 'b'\n}\n")
     done = subprocess.run([python, HERE / "render" / "bicep_parse.py", *paths, broken], capture_output=True, text=True, timeout=300)
     check(done.stdout == f"{broken}:3: not understood\n", done.stdout + done.stderr[-300:])
+
+
+def bare(value):
+    """What is no expression: those are said in each language's own words."""
+    if isinstance(value, dict):
+        return {key: bare(each) for key, each in value.items() if key not in ("dependsOn", "parent", "comments")}
+    if isinstance(value, list):
+        return [bare(each) for each in value]
+    return "[]" if isinstance(value, str) and value.startswith("[") else value
+
+
+# Its compiler is in no registry that is reached: what it would refuse are names that are nowhere, and properties that its types, which are
+# those of ARM, do not have.
+def test_bicep_says_what_the_types_of_arm_take(t):
+    python = pinned_python(HERE / "requirements_bicep.txt", "bicep-venv")
+    paths = [(plan, path) for plan, _, path in plans.files(t, ".bicep")]
+    broken = os.path.join(t.base, "broken.bicep")
+    with open(broken, "w") as file:
+        file.write("resource a 'Microsoft.Network/routeTables@2025-05-01' = {\n  name: 'b'\n  location: place\n  properties: {\n    routes: 'none'\n  }\n}\n")
+    done = subprocess.run([python, HERE / "render" / "bicep_json.py", *[str(path) for _, path in paths], broken], capture_output=True, text=True,
+                          timeout=300)
+    check(done.returncode == 0, done.stderr[-500:])
+    read = [json.loads(line) for line in done.stdout.splitlines()]
+    check(read[-1]["unknown"] == ["place"], read[-1])
+    resources, where = [], []
+    for (plan, path), each in zip(paths, read):
+        check(each["unknown"] == [], f"{plan}: {each['unknown']} are declared nowhere")
+        arm = json.loads(next(pathlib.Path(plans.rendered(t)[plan, "arm"]).glob("*.json")).read_text())["resources"]
+        said = [{**one, "name": one["name"].rsplit("/", 1)[-1]} for one in each["resources"]]
+        check([bare({**one, "name": one["name"].rsplit("/", 1)[-1]}) for one in arm] == [bare(one) for one in said], f"{plan}: another template than ARM's")
+        resources += each["resources"]
+        where += [f"{plan}: {one['type']}" for one in each["resources"]]
+    *answers, last = ajv([*resources, read[-1]["resources"][0]])
+    check(last != [], "what no type has is taken")
+    for place, answer in zip(where, answers):
+        # Nested resources stand apart, and extensions are in no schema that is kept.
+        check(answer == [] or place.endswith(("extensions", "agentPools")), f"{place}: {answer}")
+
+
+# The pool goes to Batch itself, whose schema is published for ARM: the same parts under other names.
+def test_the_types_of_batch_take_the_pools(t):
+    moved = {"virtualMachineConfiguration", "autoScaleFormula", "autoScaleEvaluationInterval", "enableAutoScale", "enableInterNodeCommunication", "id"}
+    pools, where = [], []
+    for plan, target, path in plans.files(t, "pool.json"):
+        said = json.loads(path.read_text())
+        properties = {key: value for key, value in said.items() if key not in moved}
+        properties["deploymentConfiguration"] = {"virtualMachineConfiguration": said["virtualMachineConfiguration"]}  # ARM writes enums large
+        properties["scaleSettings"] = {"autoScale": {"formula": said["autoScaleFormula"], "evaluationInterval": said["autoScaleEvaluationInterval"]}}
+        containers = said["virtualMachineConfiguration"]["containerConfiguration"]
+        said["virtualMachineConfiguration"]["containerConfiguration"] = {**containers, "type": {"dockerCompatible": "DockerCompatible"}[containers["type"]]}
+        properties["interNodeCommunication"] = "Enabled" if said["enableInterNodeCommunication"] else "Disabled"
+        pools.append({"type": "Microsoft.Batch/batchAccounts/pools", "apiVersion": "2025-06-01", "name": f"account/{said['id']}", "properties": properties})
+        where.append(plan)
+        image = said["virtualMachineConfiguration"]["imageReference"]
+        # The agent is built for one release; another one's leaves every node unusable.
+        check(image["sku"].startswith(said["virtualMachineConfiguration"]["nodeAgentSkuId"][-5:].replace(".", "")), f"{plan}: {said}")
+    check(len(pools) > 1, f"{len(pools)} pools")
+    wrong = json.loads(json.dumps(pools[0]))
+    wrong["properties"]["taskSchedulingPolicy"] = {"nodeFillType": "Tight"}
+    *answers, last = ajv([*pools, wrong])
+    check(last != [], "what no type has is taken")
+    for plan, answer in zip(where, answers):
+        check(answer == [], f"{plan}: {answer}")
 
 
 @functools.cache

@@ -26,7 +26,7 @@ MODULES = {
     "github.com/kubeflow/training-operator@v1.9.3": ["manifests/base/crds/kubeflow.org_pytorchjobs.yaml"],
     "github.com/kubeflow/mpi-operator@v0.6.0": ["manifests/base/kubeflow.org_mpijobs.yaml"],
     "sigs.k8s.io/lws@v0.7.0": ["config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml"],
-    "github.com/kedacore/keda/v2@v2.18.1": ["config/crd/bases/keda.sh_scaledobjects.yaml"],
+    "github.com/kedacore/keda/v2@v2.18.1": [f"config/crd/bases/keda.sh_{kind}.yaml" for kind in ("scaledobjects", "triggerauthentications")],
     "github.com/prometheus-operator/prometheus-operator@v0.85.0": ["example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"],
 }
 # In no module of Go.

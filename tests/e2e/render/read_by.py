@@ -110,9 +110,22 @@ def cloud_init():
     return read
 
 
+def azure_ml():
+    """In: the path of a file of `az ml`: a job, a compute or a workspace, as its $schema says."""
+    import yaml
+    from azure.ai.ml import load_compute, load_job, load_workspace
+    loads = {"commandJob": load_job, "amlCompute": load_compute, "computeInstance": load_compute, "workspace": load_workspace}
+
+    def read(path):
+        with open(path) as file:
+            kind = yaml.safe_load(file)["$schema"].rsplit("/", 1)[-1].split(".")[0]
+        return loads[kind](source=path)._to_dict()
+    return read
+
+
 def main():
     read = {"torchtitan": torchtitan, "accelerate": accelerate, "deepspeed": deepspeed, "vllm": vllm, "sglang": sglang, "triton": triton,
-            "cloud-init": cloud_init}[sys.argv[1]]()
+            "cloud-init": cloud_init, "azure-ml": azure_ml}[sys.argv[1]]()
     answers = sys.stdout
     for line in sys.stdin:
         said = io.StringIO()

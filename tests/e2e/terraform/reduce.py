@@ -19,11 +19,12 @@ WANTED = {
         dev_test_global_vm_shutdown_schedule orchestrated_virtual_machine_scale_set linux_virtual_machine_scale_set
         kubernetes_cluster kubernetes_cluster_node_pool consumption_budget_resource_group firewall
         firewall_application_rule_collection route_table subnet_route_table_association nat_gateway
-        nat_gateway_public_ip_association subnet_nat_gateway_association""".split(),
-    "aws": """key_pair placement_group security_group instance eks_cluster eks_node_group iam_role iam_role_policy_attachment
+        nat_gateway_public_ip_association subnet_nat_gateway_association proximity_placement_group
+        log_analytics_workspace monitor_diagnostic_setting""".split(),
+    "aws": """key_pair placement_group security_group instance eks_addon eks_cluster eks_node_group iam_role iam_role_policy_attachment
         data:subnet""".split(),
-    "google": """compute_network compute_firewall compute_resource_policy compute_instance container_cluster
-        container_node_pool""".split(),
+    "google": """compute_network compute_firewall compute_resource_policy compute_instance compute_router
+        compute_router_nat container_cluster container_node_pool""".split(),
 }
 FLAGS = re.compile(r"// (\w+) - computed: (\w+), optional: (\w+), required: (\w+)\n")
 GETTER = re.compile(r"get (\w+)\(\) \{\n\s*return (?:cdktf\.\w+\.\w+\()?(?:cdktf\.Fn\.tolist\()?this\.(get\w+)\('(\w+)'\)")

@@ -50,6 +50,39 @@ std::map<std::string, std::string> local_modules(const std::vector<CheckInput>& 
     return callers;
 }
 
+// Kustomizations that take one another in (an overlay its base and its components) are one: the folder that holds all
+// of them. One folder for each such group.
+std::set<std::string> kustomization_groups(const std::set<std::string>& folders, const std::vector<CheckInput>& inputs) {
+    std::map<std::string, std::string> group;  // of a folder: another of its group, in the end the first
+    for (const std::string& folder : folders) group[folder] = folder;
+    const auto first_of = [&](std::string folder) {
+        while (group[folder] != folder) folder = group[folder];
+        return folder;
+    };
+    for (const CheckInput& input : inputs) {
+        if (!input.file || sort_of(input.path) != Sort::kustomization || input.file->tree.roots.empty()) continue;
+        const std::string folder = folder_of(input.path);
+        if (!group.contains(folder)) continue;
+        for (const std::string_view key : {"resources", "bases", "components"})
+            for (const lint::Node& entry : lint::children(input.file->tree.roots[0]->find(key))) {
+                if (!entry.is_scalar() || entry.text.find("://") != std::string_view::npos) continue;
+                std::string other = tidy_path((folder.empty() ? "" : folder + "/") + std::string(entry.text));
+                if (other == ".") other.clear();
+                if (group.contains(other)) group[first_of(other)] = first_of(folder);
+            }
+    }
+    std::map<std::string, std::string> holders;
+    for (const std::string& folder : folders) {
+        const auto [holder, fresh] = holders.emplace(first_of(folder), folder);
+        if (fresh) continue;
+        std::string& above = holder->second;
+        while (!above.empty() && folder != above && !folder.starts_with(above + "/")) above = folder_of(above);
+    }
+    std::set<std::string> tops;
+    for (const auto& [first, holder] : holders) tops.insert(holder);
+    return tops;
+}
+
 }  // namespace
 
 std::vector<InputBundle> group_bundles(const std::vector<CheckInput>& inputs, const std::vector<WalkedFile>& walked) {
@@ -72,8 +105,11 @@ std::vector<InputBundle> group_bundles(const std::vector<CheckInput>& inputs, co
         found[{file.named ? std::string() : file.root, *sort}].insert(folder);
     }
     std::set<std::string> tops;
-    for (const auto& [key, folders] : found)
+    for (const auto& [key, each] : found) {
+        const std::set<std::string> folders =
+            key.second == Sort::kustomization ? kustomization_groups(each, inputs) : each;
         if (key.second == Sort::configured || folders.size() > 1) tops.insert(folders.begin(), folders.end());
+    }
 
     std::map<std::string, InputBundle> bundles;
     for (std::size_t i = 0; i < inputs.size(); ++i) {

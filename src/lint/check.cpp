@@ -7,6 +7,7 @@
 
 #include "lint/read.h"
 #include "lint/shell/called_scripts.h"
+#include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
 
@@ -116,6 +117,73 @@ std::vector<Bundle> with_other_values(const Bundle& bundle) {
     return worlds;
 }
 
+bool is_kustomization(std::string_view path) {
+    const std::string_view name = base_name_of(path);
+    return name == "kustomization.yaml" || name == "kustomization.yml" || name == "Kustomization";
+}
+
+// Of a kustomization that no other takes in: the files that it is made of, and whether it changes any of them.
+struct Applied {
+    std::set<std::string_view> parts;
+    bool as_they_are = true;
+};
+
+std::vector<Applied> applied_kustomizations(const std::vector<const File*>& files) {
+    std::vector<std::pair<std::string_view, Applied>> all;
+    std::set<std::string_view> taken_in;
+    for (const File* file : files) {
+        if (file->call || !is_kustomization(file->path())) continue;
+        Applied& applied = all.emplace_back(file->path(), Applied()).second;
+        const auto add = [&](const File& from) {
+            for (const auto& part : from.neighbours) {
+                if (part->host || part->path() == file->path()) continue;
+                applied.parts.insert(part->path());
+                if (is_kustomization(part->path())) taken_in.insert(part->path());
+            }
+        };
+        add(*file);
+        for (const auto& made : file->calls)
+            if (made->call->overlay) add(*made), applied.as_they_are = false;
+    }
+    std::vector<Applied> roots;
+    for (auto& [path, applied] : all)
+        if (!taken_in.contains(path)) roots.push_back(std::move(applied));
+    return roots;
+}
+
+// Rules that look at objects alone, so that what a kustomization makes is judged by them as a manifest is.
+bool judges_objects(std::string_view rule) {
+    for (const std::string_view family : {"K8S", "IMG", "NET", "RUN", "SKU", "COST", "SEC007", "SEC008", "SEC009", "SEC010"})
+        if (rule.starts_with(family)) return true;
+    return false;
+}
+
+// What every kustomization that has a manifest puts right in it is not told of the manifest alone: nobody applies that.
+void leave_to_kustomizations(std::vector<Finding>& findings, const std::vector<const File*>& files) {
+    const std::vector<Applied> roots = applied_kustomizations(files);
+    if (roots.empty()) return;
+    using Key = std::tuple<std::string_view, std::string_view, std::uint32_t>;
+    std::set<Key> made;
+    for (const Finding& finding : findings)
+        if (!finding.call.empty()) made.emplace(finding.rule, finding.path, finding.span.begin);
+    const auto is_mended = [&](const Finding& finding) {
+        if (!finding.call.empty() || !judges_objects(finding.rule) ||
+            made.contains(Key(finding.rule, finding.path, finding.span.begin)))
+            return false;
+        bool any = false;
+        for (const Applied& applied : roots) {
+            if (!applied.parts.contains(finding.path)) continue;
+            if (applied.as_they_are) return false;
+            any = true;
+        }
+        return any;
+    };
+    std::vector<Finding> left;
+    for (Finding& finding : findings)
+        if (!is_mended(finding)) left.push_back(finding);
+    findings = std::move(left);
+}
+
 void run_rules_over(const Bundle& bundle, Report& report) {
     for (const File* file : bundle.files)
         if (file->call) report.in_call(*file, false);
@@ -186,6 +254,7 @@ std::vector<Finding> check_bundle(const Bundle& bundle, const CheckOptions& opti
 }
 
 std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::vector<const File*>& files) {
+    leave_to_kustomizations(findings, files);
     // A batch script that one beside it submits is judged as it is submitted.
     std::set<std::string_view> submitted;
     for (const File* file : files)

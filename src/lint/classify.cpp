@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "lint/helm/read_chart.h"
+#include "lint/python/read_python.h"
 #include "lint/read.h"
 #include "lint/shell/read_makefile.h"
 #include "lint/shell/read_script_files.h"
@@ -222,6 +223,7 @@ Kinds classify(std::string_view path, std::string_view whole) {
         return {Kind::dockerfile};
     if (ends(".sh") || ends(".bash") || ends(".sbatch") || ends(".slurm") || ends(".pbs") || ends(".qsub"))
         return of_shell(text);
+    if (ends(".py")) return is_python(path, text) ? Kinds{Kind::workflow} : Kinds{};
     if (ends(".ipynb") && !has_any(text, {"\"!", "%%bash", "%%sh"})) return {};
     if (is_makefile(path) || is_script_file(path, text)) return runs_programs(text) ? Kinds{Kind::workflow} : Kinds{};
     if (name == "plugstack.conf") return {Kind::slurm};

@@ -26,5 +26,7 @@ std::optional<Kind> kind_from(std::string_view text) {
 File::File(std::string path, std::string text) : source_(std::move(path), std::move(text)) {}
 File::File(const File& outside, std::string text, std::vector<Piece> pieces)
     : host(&outside), source_(outside.source_, std::move(text), std::move(pieces)) {}
+File::File(const File& outside, const Source& written, std::string text, std::vector<Piece> pieces)
+    : host(&outside), source_(written, std::move(text), std::move(pieces)) {}
 
 }  // namespace stoker::lint

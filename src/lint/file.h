@@ -81,6 +81,8 @@ class File {
 public:
     explicit File(std::string path, std::string text);
     File(const File& host, std::string text, std::vector<Piece> pieces);  // a guest
+    // A guest whose text stands in another file than its host: a script that a kustomization puts into a ConfigMap.
+    File(const File& host, const Source& written, std::string text, std::vector<Piece> pieces);
     File(const File&) = delete;
     File& operator=(const File&) = delete;
 

@@ -4,6 +4,7 @@
 
 #include "base/utf16.h"
 #include "lint/helm/read_chart.h"
+#include "lint/python/read_python.h"
 #include "lint/shell/read_makefile.h"
 #include "lint/shell/read_script_files.h"
 
@@ -67,6 +68,8 @@ void read_into(File& file, const ReadOptions& options) {
         read_dockerfile(file, options);
     } else if (kinds.any({Kind::slurm, Kind::launch, Kind::az})) {
         read_shell(file, options);
+    } else if (kinds.has(Kind::workflow) && !file.host && is_python(file.path(), file.source().text())) {
+        read_python(file, options);
     } else if (kinds.has(Kind::workflow) && is_script_file(file.host ? "" : file.path(), file.source().text())) {
         read_script_file(file, options);
     } else if (kinds.has(Kind::workflow) && is_makefile(file.path())) {
@@ -127,9 +130,10 @@ void read_called(File& caller, std::string path, std::string text, ModuleCall ca
 }
 
 File* read_guest(File& host, std::string text, std::vector<Piece> pieces, Kinds kinds, const ReadOptions& options,
-                 const Container* container) {
+                 const Container* container, const Source* written) {
     if (host.depth() >= kMostGuestDepth || text.empty() || pieces.empty()) return nullptr;
-    auto guest = std::make_unique<File>(host, std::move(text), std::move(pieces));
+    auto guest =
+        std::make_unique<File>(host, written ? *written : host.source(), std::move(text), std::move(pieces));
     guest->kinds = kinds.empty() ? classify("", guest->source().text()) : kinds;
     if (guest->kinds.empty()) return nullptr;
     guest->host_container = container;

@@ -38,9 +38,9 @@ Kinds classify(std::string_view path, std::string_view text);
 std::unique_ptr<File> read_file(std::string path, std::string text, const ReadOptions& options = {});
 
 // A guest of `host`, read and put among its guests; null (and nothing put) when it is too deep or of no kind.
-// `kinds` empty: classify.
+// `kinds` empty: classify. `written`: where its text stands, when that is not the host.
 File* read_guest(File& host, std::string text, std::vector<Piece> pieces, Kinds kinds, const ReadOptions& options,
-                 const Container* container = nullptr);
+                 const Container* container = nullptr, const Source* written = nullptr);
 
 // A file of a local module with the inputs of one call of it, put among `caller.calls`. Its findings have the module's
 // place and name the call. `options`: of that file's folder.

@@ -140,6 +140,17 @@ private:
     std::map<std::string_view, const Node*, ArmNameLess> variables_;
 };
 
+// The same values in the same places; what is not known is as it is written.
+bool alike(const Node* a, const Node* b, int depth) {
+    if (a == b || depth > 40) return true;
+    if (!a || !b || a->shape != b->shape || a->key != b->key || a->text != b->text) return false;
+    const Node* x = a->first;
+    const Node* y = b->first;
+    for (; x && y; x = x->next, y = y->next)
+        if (!alike(x, y, depth + 1)) return false;
+    return !x && !y;
+}
+
 struct ArmFinder {
     File& file;
     const ReadOptions& options;
@@ -226,7 +237,7 @@ struct ArmFinder {
             bool differ = false;  // copies that are all alike are one resource of that number
             for (const Node* each : made) {
                 scope.settle_below(each);
-                differ = differ || text_at(each, "name") != text_at(made[0], "name");
+                differ = differ || !alike(each, made[0], 0);
             }
             if (differ && made.size() > 1) {
                 for (const Node* each : made) {

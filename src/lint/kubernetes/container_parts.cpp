@@ -35,10 +35,17 @@ std::size_t script_word(const std::vector<Value>& words) {
 
 }  // namespace
 
-std::vector<Piece> pieces_within(const File& file, const Node& node) {
-    if (node.source == &file.source()) return pieces_of(node);
-    // Of an overlay: written in another file.
-    return {{0, static_cast<std::uint32_t>(node.text.size()), {0, 0}, Piece::Kind::changed}};
+std::vector<Piece> pieces_within(const Node& node) {
+    const auto size = static_cast<std::uint32_t>(node.text.size());
+    if (node.source->text(node.span) == node.text) return {{0, size, node.span, Piece::Kind::verbatim}};
+    std::vector<Piece> pieces = pieces_of(node);
+    if (pieces.empty() && size > 0) pieces.push_back({0, size, node.span, Piece::Kind::changed});
+    return pieces;
+}
+
+const File* read_text_guest(File& file, const Node& node, Kinds kinds, const ReadOptions& options,
+                            const Container* container) {
+    return read_guest(file, std::string(node.text), pieces_within(node), kinds, options, container, node.source);
 }
 
 void read_command(File& file, Container& container, const ReadOptions& options) {
@@ -48,7 +55,7 @@ void read_command(File& file, Container& container, const ReadOptions& options) 
         if (!word.known() || !word.source) return;
         std::vector<Piece> pieces;
         if (word.node) {
-            pieces = pieces_within(file, *word.node);
+            pieces = pieces_within(*word.node);
             if (pieces.size() == 1 && pieces[0].length != word.text.size())
                 pieces = {{0, static_cast<std::uint32_t>(word.text.size()), pieces[0].host, Piece::Kind::changed}};
         } else {  // a word of a command that is one string
@@ -57,7 +64,8 @@ void read_command(File& file, Container& container, const ReadOptions& options) 
                               same ? Piece::Kind::verbatim : Piece::Kind::changed});
         }
         const File* guest =
-            read_guest(file, std::string(word.text), std::move(pieces), {Kind::launch}, options, &container);
+            read_guest(file, std::string(word.text), std::move(pieces), {Kind::launch}, options, &container,
+                       word.node ? word.node->source : word.source);
         if (guest) container.scripts.push_back(guest);
         return;
     }

@@ -176,8 +176,7 @@ struct PodReader {
                            : container.command.empty() ? container.node->find("script") == text
                                                        : is_shell_program(container.command.front().text);
         if (!shell) return;
-        const File* guest = read_guest(file, std::string(text->text), pieces_within(file, *text),
-                                       {Kind::launch, Kind::az}, options, &container);
+        const File* guest = read_text_guest(file, *text, {Kind::launch, Kind::az}, options, &container);
         if (guest) container.scripts.push_back(guest);
     }
 
@@ -203,8 +202,7 @@ struct PodReader {
                     const Node* data = document->find("data");
                     const Node* text = data ? data->find(path.substr(slash + 1)) : nullptr;
                     if (!text || !text->is_scalar() || text->text.empty()) continue;
-                    const File* guest = read_guest(file, std::string(text->text), pieces_within(file, *text),
-                                                   {Kind::launch}, options, &container);
+                    const File* guest = read_text_guest(file, *text, {Kind::launch}, options, &container);
                     if (guest) container.scripts.push_back(guest);
                     return;
                 }
@@ -433,7 +431,7 @@ private:
     void entrypoint(const Node& root) {
         const Node* text = root.at({"spec", "entrypoint"});
         if (text && text->is_scalar() && !text->text.empty())
-            read_guest(file_, std::string(text->text), pieces_within(file_, *text), {Kind::launch}, options_);
+            read_text_guest(file_, *text, {Kind::launch}, options_);
     }
 
     void config_map(const Node& root) {
@@ -442,7 +440,7 @@ private:
         for (const Node& each : children(data)) {
             if (!each.is_scalar() || each.text.empty() || each.key.find('.') == std::string_view::npos) continue;
             const Kinds kinds = classify(each.key, each.text);
-            if (!kinds.empty()) read_guest(file_, std::string(each.text), pieces_within(file_, each), kinds, options_);
+            if (!kinds.empty()) read_text_guest(file_, each, kinds, options_);
         }
     }
 

@@ -63,18 +63,7 @@ private:
         if (made_.neighbours.size() >= kMostFiles || name.find("://") != std::string::npos) return nullptr;
         auto text = options_.neighbour(name);
         if (!text || text->size() > kMostBytes || text->find('\0') != std::string::npos) return nullptr;
-        const std::size_t slash = made_.path().rfind('/');
-        std::string path = slash == std::string::npos ? "" : made_.path().substr(0, slash);
-        std::vector<std::string_view> steps = path.empty() ? std::vector<std::string_view>() : split(path, '/');
-        for (const std::string_view step : split(name, '/')) {
-            if (step == ".." && !steps.empty())
-                steps.pop_back();
-            else if (step != "." && !step.empty())
-                steps.push_back(step);
-        }
-        std::string where;
-        for (const std::string_view step : steps) where += (where.empty() ? "" : "/") + std::string(step);
-        if (path.starts_with('/')) where.insert(0, "/");
+        std::string where = path_from(made_.path(), name);
         made_.neighbours.push_back(std::make_unique<File>(std::move(where), std::move(*text)));
         File& read = *made_.neighbours.back();
         read.kinds.add(Kind::k8s);
@@ -147,6 +136,18 @@ private:
         }
     }
 
+    // A file beside as a text; null where it cannot be read.
+    Node* whole_file(const std::string& relative) {
+        if (made_.neighbours.size() >= kMostFiles) return nullptr;
+        auto text = options_.neighbour(relative);
+        if (!text || text->size() > kMostBytes / 64 || text->find('\0') != std::string::npos) return nullptr;
+        made_.neighbours.push_back(std::make_unique<File>(path_from(made_.path(), relative), std::move(*text)));
+        const File& read = *made_.neighbours.back();
+        Node& whole = made_.tree.make(read.source(), Shape::string,
+                                      {0, static_cast<std::uint32_t>(read.source().text().size())});
+        whole.text = read.source().text();
+        return &whole;
+    }
     // The texts of `envs: [a.env]`, each as a node of its own file.
     std::vector<const Node*> environment_files(const Node& entry, const std::string& prefix) {
         std::vector<const Node*> found;
@@ -154,25 +155,14 @@ private:
         for (const Node& name : children(entry.find("envs")))
             if (name.is_scalar()) names.push_back(name.text);
         if (const std::string_view name = scalar_of(&entry, "env"); !name.empty()) names.push_back(name);
-        for (const std::string_view name : names) {
-            if (made_.neighbours.size() >= kMostFiles) break;
-            const std::string relative = prefix + std::string(name);
-            auto text = options_.neighbour(relative);
-            if (!text || text->size() > kMostBytes / 64 || text->find('\0') != std::string::npos) continue;
-            const std::size_t slash = made_.path().rfind('/');
-            made_.neighbours.push_back(std::make_unique<File>(
-                (slash == std::string::npos ? "" : made_.path().substr(0, slash + 1)) + relative, std::move(*text)));
-            const File& read = *made_.neighbours.back();
-            Node& whole = made_.tree.make(read.source(), Shape::string,
-                                          {0, static_cast<std::uint32_t>(read.source().text().size())});
-            whole.text = read.source().text();
-            found.push_back(&whole);
-        }
+        for (const std::string_view name : names)
+            if (const Node* whole = whole_file(prefix + std::string(name))) found.push_back(whole);
         return found;
     }
     Node* config_map(const Node& entry, const std::string& prefix) {
         const Node* name = entry.find("name");
-        if (!name || !(entry.find("literals") || entry.find("envs") || entry.find("env"))) return nullptr;
+        if (!name || !(entry.find("literals") || entry.find("envs") || entry.find("env") || entry.find("files")))
+            return nullptr;
         const auto object = [&](std::string_view key) -> Node& {
             Node& node = made_.tree.make(*entry.source, Shape::object, entry.span);
             node.key = key;
@@ -208,6 +198,16 @@ private:
             const std::size_t equals = literal.text.find('=');
             if (equals != std::string_view::npos)
                 made_.tree.append(data, text(literal, literal.text.substr(0, equals), literal.text.substr(equals + 1)));
+        }
+        // files: [start.sh, ds.json=configs/zero2.json]
+        for (const Node& file : children(entry.find("files"))) {
+            if (!file.is_scalar()) continue;
+            const std::size_t equals = file.text.find('=');
+            const std::string_view path = equals == std::string_view::npos ? file.text : file.text.substr(equals + 1);
+            Node* whole = whole_file(prefix + std::string(path));
+            if (!whole) continue;
+            whole->key = equals == std::string_view::npos ? path.substr(path.rfind('/') + 1) : file.text.substr(0, equals);
+            made_.tree.append(data, *whole);
         }
         made_.tree.append(map, data);
         return &map;
@@ -295,9 +295,12 @@ private:
         if (key == "*" || (key.starts_with('[') && key.ends_with(']'))) {
             const std::string_view inside = std::string_view(key).substr(1, key.size() < 2 ? 0 : key.size() - 2);
             const std::size_t equals = inside.find('=');
+            if (key != "*" && equals == std::string_view::npos) {  // a key with dots in it
+                if (Node* next = step_into(node, std::string(inside))) at_path(*next, keys.subspan(1), found);
+                return;
+            }
             for (const Node& child : children(&node))
-                if (key == "*" || (equals != std::string_view::npos &&
-                                   scalar_of(&child, inside.substr(0, equals)) == inside.substr(equals + 1)))
+                if (key == "*" || scalar_of(&child, inside.substr(0, equals)) == inside.substr(equals + 1))
                     at_path(const_cast<Node&>(child), keys.subspan(1), found);
             return;
         }
@@ -481,7 +484,12 @@ void read_kustomization(File& file, const ReadOptions& options) {
     Kustomizer kustomizer(*made, options);
     kustomizer.given_ = &file;
     std::vector<Node*> documents;
-    if (!kustomizer.build(*file.tree.roots[0], "", 0, documents) || documents.empty()) return;
+    if (!kustomizer.build(*file.tree.roots[0], "", 0, documents) || documents.empty()) {
+        // Which manifests it has as they are: what others make of them does not speak for it.
+        for (auto& part : made->neighbours)
+            if (!part->host) file.neighbours.push_back(std::move(part));
+        return;
+    }
     made->tree.roots = std::move(documents);
     find_kubernetes(*made, ReadOptions{});
     file.calls.push_back(std::move(made));

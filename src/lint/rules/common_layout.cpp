@@ -37,44 +37,44 @@ std::optional<std::int64_t> gpu_count(std::string_view text, bool gres) {
     return number;
 }
 
-std::optional<Counted> batch_nodes(const File& batch) {
-    const Directive* nodes = batch_option(batch, "nodes");
+std::optional<Counted> batch_nodes(const File& batch, int component) {
+    const Directive* nodes = batch_option(batch, "nodes", component);
     if (!nodes) return std::nullopt;
     const auto count = nodes->value.as_int();
     if (!count) return std::nullopt;
     return Counted{*count, nodes->value};
 }
 
-std::optional<Counted> batch_tasks_per_node(const File& batch) {
-    if (const Directive* tasks = batch_option(batch, "ntasks-per-node")) {
+std::optional<Counted> batch_tasks_per_node(const File& batch, int component) {
+    if (const Directive* tasks = batch_option(batch, "ntasks-per-node", component)) {
         const auto count = tasks->value.as_int();
         return count ? std::optional<Counted>({*count, tasks->value}) : std::nullopt;
     }
-    const Directive* total = batch_option(batch, "ntasks");
-    const auto nodes = batch_nodes(batch);
+    const Directive* total = batch_option(batch, "ntasks", component);
+    const auto nodes = batch_nodes(batch, component);
     if (!total || !nodes || nodes->count < 1) return std::nullopt;
     const auto count = total->value.as_int();
     if (!count || *count % nodes->count != 0) return std::nullopt;
     return Counted{*count / nodes->count, total->value};
 }
 
-std::optional<Counted> batch_devices(const File& batch) {
-    if (const Directive* gres = batch_option(batch, "gres"); gres && gres->value.known())
+std::optional<Counted> batch_devices(const File& batch, int component) {
+    if (const Directive* gres = batch_option(batch, "gres", component); gres && gres->value.known())
         if (const auto count = gpu_count(gres->value.text, true)) return Counted{*count, gres->value};
-    if (const Directive* per_node = batch_option(batch, "gpus-per-node"); per_node && per_node->value.known()) {
+    if (const Directive* per_node = batch_option(batch, "gpus-per-node", component); per_node && per_node->value.known()) {
         const auto count = gpu_count(per_node->value.text, false);
         return count ? std::optional<Counted>({*count, per_node->value}) : std::nullopt;
     }
-    if (const Directive* all = batch_option(batch, "gpus"); all && all->value.known()) {
+    if (const Directive* all = batch_option(batch, "gpus", component); all && all->value.known()) {
         const auto count = gpu_count(all->value.text, false);
-        const auto nodes = batch_nodes(batch);
+        const auto nodes = batch_nodes(batch, component);
         if (count && nodes && nodes->count > 0 && *count % nodes->count == 0)
             return Counted{*count / nodes->count, all->value};
         return std::nullopt;
     }
-    if (const Directive* per_task = batch_option(batch, "gpus-per-task"); per_task && per_task->value.known()) {
+    if (const Directive* per_task = batch_option(batch, "gpus-per-task", component); per_task && per_task->value.known()) {
         const auto count = gpu_count(per_task->value.text, false);
-        const auto tasks = batch_tasks_per_node(batch);
+        const auto tasks = batch_tasks_per_node(batch, component);
         if (count && tasks) return Counted{*count * tasks->count, per_task->value};
     }
     return std::nullopt;
@@ -105,7 +105,7 @@ std::optional<Counted> launch_nodes(const File& file, const Launch& launch) {
                 const bool whole = text.starts_with(name) && (text.size() == name.size() || text[name.size()] == '}' ||
                                                               text[name.size()] == ':' || text[name.size()] == '"');
                 const File* batch = whole ? batch_part(file) : nullptr;
-                if (batch) return batch_nodes(*batch);
+                if (batch) return batch_nodes(*batch, component_of(*batch, launch));
             }
     if (launch.nodes.present()) {
         const auto count = literal_int(launch.nodes);
@@ -119,7 +119,7 @@ std::optional<Counted> launch_nodes(const File& file, const Launch& launch) {
     if (launch.launcher == Launcher::torchrun || launch.launcher == Launcher::torch_launch)
         return Counted{1, {}};  // their own default
     if (launch.launcher == Launcher::srun)
-        if (const File* batch = batch_part(file)) return batch_nodes(*batch);
+        if (const File* batch = batch_part(file)) return batch_nodes(*batch, component_of(*batch, launch));
     return std::nullopt;
 }
 

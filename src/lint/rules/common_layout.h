@@ -15,9 +15,9 @@ struct Counted {
 // gpu:8, gpu:a100:4, h100:8, 8; of --gres the part of gpu.
 std::optional<std::int64_t> gpu_count(std::string_view text, bool gres);
 // Of a node of the batch: --gres=gpu:N, --gpus-per-node, --gpus over --nodes, --gpus-per-task times tasks per node.
-std::optional<Counted> batch_devices(const File& batch);
-std::optional<Counted> batch_nodes(const File& batch);
-std::optional<Counted> batch_tasks_per_node(const File& batch);
+std::optional<Counted> batch_devices(const File& batch, int component = kAnyComponent);
+std::optional<Counted> batch_nodes(const File& batch, int component = kAnyComponent);
+std::optional<Counted> batch_tasks_per_node(const File& batch, int component = kAnyComponent);
 // What a container may use: the limit of nvidia.com/gpu.
 std::optional<Counted> container_devices(const Container& container);
 // Devices per node of whatever the launch runs in.

@@ -1,5 +1,7 @@
 #include "lint/rules/common_scripts.h"
 
+#include <algorithm>
+
 namespace stoker::lint {
 
 std::string_view file_name_of(const File& file) {
@@ -25,13 +27,42 @@ const File* batch_part(const File& file) {
     return found;
 }
 
-const Directive* batch_option(const File& batch, std::string_view option) {
+const Directive* batch_option(const File& batch, std::string_view option, int component) {
     const Directive* found = nullptr;
-    for (const Directive& directive : batch.script.directives)
-        if (!directive.malformed && !directive.after_command && directive.prefix == "#SBATCH" &&
-            directive.option == option)
+    int part = 0;
+    for (const Directive& directive : batch.script.directives) {
+        if (directive.after_command || directive.prefix != "#SBATCH") continue;
+        part += directive.separator;
+        if (!directive.malformed && directive.option == option && (component == kAnyComponent || component == part))
             found = &directive;
+    }
     return found;
+}
+
+// srun goes to the first part of a job unless --het-group names another; so does what no srun starts.
+int component_of(const File& batch, const Command& command) {
+    const auto& all = batch.script.directives;
+    if (std::none_of(all.begin(), all.end(), [](const Directive& each) { return each.separator; }))
+        return kAnyComponent;
+    for (std::size_t k = 0; k < command.words.size(); ++k) {
+        std::string_view text = command.words[k].text;
+        if (!text.starts_with("--het-group") && !text.starts_with("--pack-group")) continue;
+        const std::size_t equals = text.find('=');
+        if (equals != std::string_view::npos)
+            text.remove_prefix(equals + 1);
+        else if (k + 1 < command.words.size())
+            text = command.words[k + 1].text;
+        if (text.size() != 1 || text[0] < '0' || text[0] > '9') return kAnyComponent;  // several of them
+        return text[0] - '0';
+    }
+    return 0;
+}
+
+int component_of(const File& batch, const Launch& launch) {
+    const auto& commands = batch.script.commands;
+    const int own = launch.file == &batch ? launch.command : launch.host_command;
+    if (own < 0 || static_cast<std::size_t>(own) >= commands.size()) return kAnyComponent;
+    return component_of(batch, commands[static_cast<std::size_t>(own)]);
 }
 
 bool option_is_on(const LaunchOption* option) {

@@ -14,8 +14,12 @@ namespace stoker::lint {
 std::string script_address(const File& part);
 // The part that holds #SBATCH lines; null when none does.
 const File* batch_part(const File& file);
-// The last of that canonical name that the scheduler reads.
-const Directive* batch_option(const File& batch, std::string_view option);
+// The last of that canonical name that the scheduler reads; of one part of a heterogeneous job, counted from 0.
+inline constexpr int kAnyComponent = -1;
+const Directive* batch_option(const File& batch, std::string_view option, int component = kAnyComponent);
+// Which part of the job a command or a launch runs in; kAnyComponent where the job has one part.
+int component_of(const File& batch, const Command& command);
+int component_of(const File& batch, const Launch& launch);
 // A switch, or one that is given true, True or 1.
 bool option_is_on(const LaunchOption* option);
 std::optional<std::int64_t> option_int(const Launch& launch, std::string_view name);

@@ -19,7 +19,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kK8s010La
 }  // namespace
 
 void check_k8s010(const File& file, Report& report) {
-    if (file.source().text().find("beta.kubernetes.io/") == std::string_view::npos) return;
+    // Most say nothing of it; what a kustomization or chart makes comes from other files.
+    if (!file.call && file.source().text().find("beta.kubernetes.io/") == std::string_view::npos) return;
     if (!work_of(file, report.knowledge()).gpu) return;
     each_pod(file, [&](const Workload& workload) {
         const auto judge = [&](const Source& source, Span span, std::string_view label) {

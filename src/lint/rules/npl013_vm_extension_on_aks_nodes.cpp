@@ -12,7 +12,8 @@ void check_npl013(const File& file, Report& report) {
         for (const Value* target : extension.all(Attr::target)) {
             const bool named = starts_with_ignore_case(target->text, "aks-") && contains_nocase(target->text, "-vmss");
             if (!named && !contains_nocase(target->text, "azurerm_kubernetes_cluster") &&
-                !contains_nocase(target->text, "node_resource_group"))
+                !contains_nocase(target->text, "node_resource_group") &&
+                !contains_nocase(target->text, "nodeResourceGroup") && !target->text.starts_with("MC_"))
                 continue;
             Finding* finding =
                 add_at_header(report, extension,

@@ -27,6 +27,23 @@ bool shell_of_download(const Command& command, bool root) {
     return false;
 }
 
+// A machine of another cloud with GPUs, made by the script itself.
+bool sec005_rents_gpus(const File& file, const Knowledge& knowledge) {
+    bool found = false;
+    for_each_part(file, [&](const File& part) {
+        for (const Command& command : part.script.commands) {
+            if (command.name() != "gcloud" && command.name() != "aws") continue;
+            for (const Value& word : command.words) {
+                const std::string_view type = word.text.substr(word.text.find('=') + 1);
+                const KnownSize* size = word.known() ? knowledge.size(type) : nullptr;
+                found = found || (size && size->gpu()) || word.text.starts_with("--accelerator") ||
+                        contains_nocase(type, "highgpu") || contains_nocase(type, "megagpu");
+            }
+        }
+    });
+    return found;
+}
+
 }  // namespace
 
 void check_sec005(const File& file, Report& report) {
@@ -34,7 +51,7 @@ void check_sec005(const File& file, Report& report) {
     for_each_part(file, [&](const File& part) {
         if (part.script.commands.empty()) return;
         // At boot and in the build of an image, the shell is root's.
-        const bool root = part.outermost().kinds.any({Kind::cloud_init, Kind::dockerfile}) ||
+        const bool root = part.kinds.has(Kind::cloud_init) || part.outermost().kinds.any({Kind::cloud_init, Kind::dockerfile}) ||
                           part.outermost().kinds.any({Kind::terraform, Kind::bicep, Kind::arm});
         const auto& commands = part.script.commands;
         for (std::size_t k = 0; k < commands.size(); ++k) {
@@ -65,7 +82,7 @@ void check_sec005(const File& file, Report& report) {
             if (!looked) {
                 const File& image = file.call && file.kinds.has(Kind::dockerfile) ? *file.call->caller : file;
                 gpu = work_of(image, report.knowledge()).gpu.has_value() || mentions(image, "nvidia") ||
-                      mentions(image, "cuda");
+                      mentions(image, "cuda") || sec005_rents_gpus(file, report.knowledge());
                 looked = true;
             }
             if (!gpu) return;

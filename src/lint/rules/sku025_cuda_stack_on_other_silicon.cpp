@@ -13,6 +13,11 @@ namespace {
 // Images that hold CUDA programs and nothing for AMD.
 bool sku025_cuda(std::string_view image) {
     if (contains_nocase(image, "rocm")) return false;
+    // Published for CUDA under these names; what they have for AMD has another name or says rocm in its tag.
+    const std::string_view name = image.substr(0, image.find_first_of(":@"));
+    for (const std::string_view each : {"vllm/vllm-openai", "lmsysorg/sglang", "huggingface/text-generation-inference",
+                                        "huggingface/text-embeddings-inference", "openmmlab/lmdeploy"})
+        if (name.ends_with(each)) return true;
     return contains_nocase(image, "nvidia/cuda") || starts_with_ignore_case(image, "nvcr.io/nvidia/") ||
            contains_nocase(image, "-cuda") || contains_nocase(image, ":cuda") || contains_nocase(image, "tensorrt");
 }

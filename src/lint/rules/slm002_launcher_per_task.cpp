@@ -6,11 +6,11 @@ void check_slm002(const File& file, Report& report) {
     if (!file.kinds.has(Kind::slurm)) return;
     const File* batch = batch_part(file);
     if (!batch) return;
-    const Directive* directive = batch_option(*batch, "ntasks-per-node");
     for_each_launch(file, [&](const File& part, const Launch& launch, const std::string& address) {
         if (!launch.under_srun || (launch.launcher != Launcher::torchrun && launch.launcher != Launcher::torch_launch &&
                                    launch.launcher != Launcher::accelerate && launch.launcher != Launcher::deepspeed))
             return;
+        const Directive* directive = batch_option(*batch, "ntasks-per-node", component_of(*batch, launch));
         // What the srun line says wins.
         const Value* tasks = directive ? &directive->value : nullptr;
         if (launch.srun_tasks_per_node.present()) {

@@ -6,14 +6,13 @@ void check_slm004(const File& file, Report& report) {
     if (!file.kinds.has(Kind::slurm)) return;
     const File* batch = batch_part(file);
     if (!batch) return;
-    const auto nodes = batch_nodes(*batch);
-    if (!nodes) return;
     for_each_launch(file, [&](const File&, const Launch& launch, const std::string& address) {
         if (!launch.nodes.known() || launch.srun_nodes.present() || !launch.trains() ||
             launch.launcher == Launcher::srun)
             return;
+        const auto nodes = batch_nodes(*batch, component_of(*batch, launch));
         const auto count = literal_int(launch.nodes);
-        if (!count || *count == nodes->count) return;
+        if (!nodes || !count || *count == nodes->count) return;
         Finding* finding =
             report.add(launch.nodes, address + "#nodes",
                        "the batch has " + std::to_string(nodes->count) + " node" + (nodes->count == 1 ? "" : "s") +

@@ -6,12 +6,12 @@ void check_slm005(const File& file, Report& report) {
     if (!file.kinds.has(Kind::slurm)) return;
     const File* batch = batch_part(file);
     if (!batch) return;
-    const auto devices = batch_devices(*batch);
-    if (!devices || devices->count < 1) return;
     for_each_launch(file, [&](const File&, const Launch& launch, const std::string& address) {
         if (launch.launcher != Launcher::torchrun && launch.launcher != Launcher::torch_launch &&
             launch.launcher != Launcher::deepspeed && launch.launcher != Launcher::accelerate)
             return;
+        const auto devices = batch_devices(*batch, component_of(*batch, launch));
+        if (!devices || devices->count < 1) return;
         const auto processes = literal_int(launch.per_node);
         if (!processes || *processes == devices->count) return;
         // One process on a whole node, and several launches that share it, are meant.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 
 #include "lint/rules/common_scripts.h"
@@ -48,17 +49,25 @@ void check_slm008(const File& file, Report& report) {
     if (!file.kinds.has(Kind::slurm) || older_slurm(report.options().slurm)) return;
     const File* batch = batch_part(file);
     if (!batch) return;
-    const Directive* cpus = batch_option(*batch, "cpus-per-task");
-    if (!cpus || cpus->value.as_int().value_or(1) < 2) return;
     const Script& script = batch->script;
-    for (const Assignment& assignment : script.assignments)
-        if (assignment.name == "SRUN_CPUS_PER_TASK") return;
+    const auto sets_them = [](const Script& each) {
+        return std::any_of(each.assignments.begin(), each.assignments.end(),
+                           [](const Assignment& assignment) { return assignment.name == "SRUN_CPUS_PER_TASK"; });
+    };
+    if (sets_them(script)) return;
+    for (const File* sourced : script.sourced)
+        if (sets_them(sourced->script)) return;
+    const auto cpus_of = [&](const Command& command) {
+        const Directive* asked = batch_option(*batch, "cpus-per-task", component_of(*batch, command));
+        return asked && asked->value.as_int().value_or(1) >= 2 ? asked : nullptr;
+    };
     const auto& commands = script.commands;
     int best = -1, best_rank = 0;
     for (std::size_t k = 0; k < commands.size(); ++k) {
         const Command& command = commands[k];
         if (command.name() != "srun" || command.words[0].source != &batch->source() || command.in_substitution)
             continue;
+        if (!cpus_of(command)) continue;
         bool keeps = false, prefix = false;
         std::string_view program;
         for (const Assignment& each : command.assignments) prefix |= each.name == "SRUN_CPUS_PER_TASK";
@@ -98,6 +107,7 @@ void check_slm008(const File& file, Report& report) {
     }
     if (best < 0 || !work_of(file, report.knowledge()).gpu) return;
     const Command& command = commands[static_cast<std::size_t>(best)];
+    const Directive* cpus = cpus_of(command);
     const Span word = command.words[0].span;
     Finding* finding =
         report.add(batch->source(), word, script_address(*batch) + "#cpus",

@@ -94,7 +94,7 @@ std::unique_ptr<File> LaunchFinder::script_beside(const Value& word, std::string
     // Beside the script, or seen from the folder above it, from where it is run as often.
     std::string path = to_the_top(root) + std::string(name);
     auto text = options_->neighbour(path);
-    if (!text && !steps) text = options_->neighbour(path = "../" + path);
+    if (!text && (!steps || root.path().ends_with(".py"))) text = options_->neighbour(path = "../" + path);
     if (!text || text->size() > kMostCalledBytes || text->find('\0') != std::string::npos) return nullptr;
     const std::string where = path_from(root.path(), path);
     if (where == root.path()) return nullptr;

@@ -46,6 +46,20 @@ private:
         return value.unknown() && part.known() ? part : value;  // known in one call of a function only
     }
 
+    // The group that AKS makes for the nodes of a cluster: by its name, or by what a variable asks of the cluster.
+    static constexpr std::string_view kNodesGroup = "nodeResourceGroup";
+    bool is_nodes_group(const Value& group) const {
+        if (group.known()) return group.text.starts_with("MC_");
+        std::string_view name = group.text;
+        name.remove_prefix(std::min(name.find_first_not_of("\"${"), name.size()));
+        name = name.substr(0, name.find_first_of("\"}:"));
+        const auto& all = file_.script.assignments;
+        return !name.empty() && std::any_of(all.begin(), all.end(), [&](const Assignment& each) {
+            return each.name == name && each.value.source &&
+                   file_.source().text(each.span).find(kNodesGroup) != std::string_view::npos;
+        });
+    }
+
     static Span from_to(const Value& first, const Value& last) {
         if (first.source != last.source || last.span.end < first.span.begin) return first.span;
         return {first.span.begin, last.span.end};
@@ -121,6 +135,12 @@ private:
             if (written == "type" && !values.empty()) kind_of_compute = values.front();
             if (written == "authentication-type" && !values.empty()) authentication = values.front();
             if ((written == "image") && !values.empty()) image = values.front();
+            if ((written == "resource-group" || written == "g") && known->type == ResourceType::extension &&
+                !values.empty() && is_nodes_group(values.front())) {
+                Value nodes = values.front();
+                if (nodes.unknown()) nodes.text = kNodesGroup;
+                sets.push_back({Attr::target, nodes});
+            }
             if (written == "set" || written == "add") {
                 for (const Value& value : values) {
                     for (const std::string_view key : {"instance_type=", "size="})

@@ -86,6 +86,8 @@ bool LaunchFinder::program(const Words& words, std::size_t at, Launch& launch, i
             case Program::eval: guest_of_words(words, at + 1, launch); return false;
             case Program::remote: remote(words, at, launch); return false;
             case Program::terminal: typed(words, at, launch); return false;
+            case Program::user: as_user(words, at, launch); return false;
+            case Program::cloud: boots(words, at, launch); return false;
             case Program::azure: run_by_azure(words, at, launch); return false;
             case Program::sbatch: wrapped(words, at, launch); return false;
             default:

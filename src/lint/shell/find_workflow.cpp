@@ -27,6 +27,7 @@ public:
     void run() {
         dialect_ = step_dialect_of(file_.path(), file_.source().text());
         if (!dialect_) dialect_ = step_dialect_of("action.yml", "");  // --kind, a template that a pipeline calls
+        if (dialect_->tool == "GitLab CI" && !file_.call) included_ = documents_taken_in(file_, options_);
         for (const Node* root : file_.tree.roots) {
             devices(*root);
             inputs(*root);
@@ -51,7 +52,7 @@ public:
                                       Piece::Kind::changed});
                     text += '\n';
                 }
-                for (Piece piece : pieces_of_scalar(part->text, file_.source(), part->span)) {
+                for (Piece piece : pieces_of_scalar(part->text, *part->source, part->span)) {
                     piece.guest += static_cast<std::uint32_t>(text.size());
                     pieces.push_back(piece);
                 }
@@ -60,7 +61,8 @@ public:
             hide_templates(text);
             Kinds kinds = classify("", text);  // a heredoc in it may look like something else
             if (!kinds.has(Kind::launch)) kinds = {Kind::launch};
-            File* guest = read_guest(file_, std::move(text), std::move(pieces), kinds, options_, &around);
+            const Source* written = step.texts.front()->source;
+            File* guest = read_guest(file_, std::move(text), std::move(pieces), kinds, options_, &around, written);
             if (guest && !guest->problems.empty())
                 file_.guests.pop_back();  // of a shell that is none of ours
             else if (guest)
@@ -270,8 +272,10 @@ private:
         if (names && names->is_scalar()) wanted.push_back(names->text);
         for (const Node& name : children(names))
             if (name.is_scalar()) wanted.push_back(name.text);
+        std::vector<const Node*> roots(file_.tree.roots.begin(), file_.tree.roots.end());
+        roots.insert(roots.end(), included_.begin(), included_.end());
         for (const std::string_view name : wanted)
-            for (const Node* root : file_.tree.roots)
+            for (const Node* root : roots)
                 if (const Node* base = root->find(name); base && base->is_object() && bases.size() < 8 &&
                                                          std::find(bases.begin(), bases.end(), base) == bases.end()) {
                     extended(*base, bases);
@@ -366,7 +370,9 @@ private:
         return false;
     }
     bool is_script(const Node& text) const {
-        return text.is_scalar() && !text.text.empty() && text.source == &file_.source();
+        const bool other = std::any_of(included_.begin(), included_.end(),
+                                       [&](const Node* root) { return root->source == text.source; });
+        return text.is_scalar() && !text.text.empty() && (text.source == &file_.source() || other);
     }
     void script(const Node& text) {
         if (is_script(text)) scripts({&text});
@@ -375,7 +381,7 @@ private:
     void lines_of(const Node& list) {
         std::vector<const Node*> texts;
         for (const Node& each : children(&list)) {
-            if (!dialect_->one_shell || !is_script(each)) {
+            if (!dialect_->one_shell || !is_script(each) || (!texts.empty() && each.source != texts[0]->source)) {
                 texts.clear();
                 break;
             }
@@ -476,6 +482,7 @@ private:
     std::vector<EnvVar> said_;                 // what earlier steps give to later ones
     std::vector<std::vector<EnvVar>> rounds_;  // of the matrix around here
     std::vector<Step> steps_;
+    std::vector<const Node*> included_;  // documents of GitLab that this one takes in
     std::vector<Quantity> devices_;  // what a task of SkyPilot or dstack asks for on each node
     const StepDialect* dialect_ = nullptr;
     std::size_t variable_files_ = 0;

@@ -1,7 +1,7 @@
 // Finds what starts ranks or a model server, behind srun, docker run, env, numactl and their kin, in scripts and in the
 // words of containers: which program a command runs in the end (find_launches.cpp), what stands in between
 // (launch_starters.cpp), what the launcher is told (launch_ranks.cpp), heredocs that are code (launch_heredocs.cpp),
-// and scripts that it runs (called_scripts.cpp) and files that it fills in (given_files.cpp).
+// what machines run when they start (boot_scripts.cpp), and scripts that it runs (called_scripts.cpp) and files that it fills in (given_files.cpp).
 #pragma once
 
 #include <memory>
@@ -82,6 +82,13 @@ private:
     void add_option(std::vector<LaunchOption>& list, const File& file, const WordOption& option);
     void program_options(const Words& words, std::size_t at, Launch& launch);
     void finish(Launch& launch);
+
+    // ---- boot_scripts.cpp
+    void as_user(const Words& words, std::size_t at, const Launch& launch);
+    void boots(const Words& words, std::size_t at, const Launch& launch);
+    void boot_text(const Value& text, const Launch& launch);
+    void boot_file(std::string_view path, Span at);
+    void boot_printed(const Value& word);
 
     // ---- launch_heredocs.cpp
     void heredocs(std::size_t k);

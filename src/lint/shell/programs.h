@@ -24,7 +24,9 @@ enum class Program : std::uint8_t {
     sbatch,
     remote,    // ssh
     terminal,  // tmux, screen: a text for a shell of their own
+    user,      // su, runuser: a text for the shell of another user
     azure,     // az, which has scripts run on machines
+    cloud,     // aws, gcloud: a script that a machine runs when it starts
     python,
     launcher,        // torchrun: launcher_of_program() says which
     maybe_launcher,  // accelerate, vllm: by the next word

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "lint/azure/local_modules.h"
 #include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
@@ -58,7 +59,9 @@ std::string_view tool_of(std::string_view path, std::string_view text) {
     if (says_any(path, {".github/workflows/", ".gitea/workflows/", ".forgejo/workflows/"}) ||
         name.starts_with("azure-pipelines") || name == "action.yml" || name == "action.yaml")
         return "GitHub Actions, Azure Pipelines";
-    if (name.ends_with(".gitlab-ci.yml") || says_any(path, {".gitlab/ci/"})) return "GitLab CI";
+    if (name.ends_with(".gitlab-ci.yml") || says_any(path, {".gitlab/ci/"}) ||
+        (says_any(path, {".gitlab/", ".gitlab-ci/"}) && says_any(text, {"script:"})))
+        return "GitLab CI";
     if (name == "bitbucket-pipelines.yml") return "Bitbucket";
     if (says_any(path, {".circleci/"})) return "CircleCI";
     if (says_any(path, {".buildkite/"}) && says_any(text, {"steps:"})) return "Buildkite";
@@ -80,7 +83,34 @@ std::string_view tool_of(std::string_view path, std::string_view text) {
     return {};
 }
 
+constexpr std::size_t kMostTakenIn = 16, kMostTakenInBytes = 256u << 10;
+
+void take_in(File& file, const ReadOptions& options, const Node* entry, int depth, std::vector<const Node*>& found) {
+    if (!entry || depth > 2 || found.size() >= kMostTakenIn) return;
+    if (entry->is_array()) {
+        for (const Node& each : children(entry)) take_in(file, options, &each, depth + 1, found);
+        return;
+    }
+    const Node* path = entry->is_object() ? entry->find("local") : entry;
+    if (!path || !path->is_scalar() || says_any(path->text, {"://", "*", "$"})) return;
+    std::string_view name = path->text;
+    while (name.starts_with('/')) name.remove_prefix(1);
+    auto text = options.neighbour(std::string(name));
+    if (!text || text->size() > kMostTakenInBytes || text->find('\0') != std::string::npos) return;
+    file.neighbours.push_back(std::make_unique<File>(path_from(file.path(), name), std::move(*text)));
+    File& read = *file.neighbours.back();
+    read_yaml(read);
+    found.insert(found.end(), read.tree.roots.begin(), read.tree.roots.end());
+}
+
 }  // namespace
+
+std::vector<const Node*> documents_taken_in(File& file, const ReadOptions& options) {
+    std::vector<const Node*> found;
+    if (options.neighbour)
+        for (const Node* root : file.tree.roots) take_in(file, options, root->find("include"), 0, found);
+    return found;
+}
 
 void hide_templates(std::string& text) {
     for (std::size_t at = text.find("{{"); at != std::string::npos; at = text.find("{{", at)) {

@@ -4,6 +4,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "lint/read.h"
 
 namespace stoker::lint {
 
@@ -25,5 +28,9 @@ void hide_templates(std::string& text);
 
 // Null: no file of steps, as far as its name and its text say.
 const StepDialect* step_dialect_of(std::string_view path, std::string_view text);
+
+// include: {local: ci/train.yml} of GitLab: the documents in which jobs that others extend stand; they live as long as
+// the file.
+std::vector<const Node*> documents_taken_in(File& file, const ReadOptions& options);
 
 }  // namespace stoker::lint

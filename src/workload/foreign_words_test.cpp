@@ -38,6 +38,46 @@ TEST(ForeignWords, AreAnsweredWithWhatToWrite) {
     answered("learning-rate: 3e-4", "run: {command: ");
 }
 
+// The words of trainers, engines and clusters: each has an answer of its own, none a list of forty keys.
+TEST(ForeignWords, OfTrainersEnginesAndClustersAreAnswered) {
+    const auto answered = [](const std::string& line, const std::string& with) {
+        const std::string all = said(line);
+        EXPECT_NE(all.find(with), std::string::npos) << all;
+        EXPECT_EQ(all.find("known keys"), std::string::npos) << all;
+    };
+    answered("max_steps: 100000", "steps times tokens of a step");
+    answered("gradient_accumulation_steps: 8", "batch: {global_examples: 256}");
+    answered("peft: lora", "kind: fine-tuning");
+    answered("load_in_4bit: true", "method: qlora");
+    answered("fsdp: full_shard", "layout: {zero: 3}");
+    answered("mixed_precision: bf16", "write precision: bf16");
+    answered("torch_compile: true", "compiled: true");
+    answered("max_cost: 1000", "objective: {budget: $20k}");
+    answered("wandb: true", "step_pattern");
+    answered("save_steps: 500", "checkpoint: {every: 30m}");
+    answered("eval_steps: 500", "run: {steps: ");
+    answered("network: infiniband", "topology: require");
+    answered("where: {vram: 80GB}", "accelerators: [a100-sxm-80gb");
+    answered("where: {gpus_per_node: 8}", "where: {gpus: 64}");
+    answered("where: {exclude_regions: [westus]}", "regions: [...]");
+    answered("where: {country: germany}", "residency: eu");
+    answered("where: {savings_plan: true}", "commitment: 1y");
+    answered("where: {quota: 100}", "--usage usage.json");
+    answered("where: {scheduler: slurm}", "orchestrator: slurm");
+    answered("where: {inventory: n.yaml}", "cloud: on-prem");
+    answered("max_model_len: 8192", "deploy FILE --render");
+    answered("cuda: 12.4", "framework_version");
+    answered("objective: {uptime: 99.9}", "survive_one_replica_lost");
+    answered("objective: {due: friday}", "deadline: 14d");
+    answered("run: {command: [a], nproc_per_node: 8}", "ranks_per_node: 8");
+    answered("run: {command: [a], artifacts: [b]}", "upload: {to: ");
+    answered("run: {command: [a], git: u}", "folder: code");
+    const std::string endpoint = "version: 1\nkind: inference\nmodel: llama-3-8b\n";
+    EXPECT_NE(said("traffic: {peak_rps: 10}", endpoint).find("busiest time"), std::string::npos);
+    EXPECT_NE(said("traffic: {cache_hit_rate: 0.5}", endpoint).find("cached_prompt_tokens"), std::string::npos);
+    EXPECT_NE(said("traffic: {dau: 10}", endpoint).find("active_share"), std::string::npos);
+}
+
 // A file that is only run is read by another table.
 TEST(ForeignWords, AreAnsweredInFilesThatAreOnlyRun) {
     const auto document = Document::parse_yaml("version: 1\nrun: {command: [a], cron: \"0 2 * * *\"}\n", "f.yaml");

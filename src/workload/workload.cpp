@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "catalog/model_count.h"
+#include "workload/foreign_values.h"
 #include "workload/foreign_words.h"
 #include "workload/workload_form.h"
 
@@ -489,11 +490,13 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     if (workload.run) check_run_section(*workload.run, problems);
     if (!problems.empty()) {
         answer_foreign_words(root, problems);
+        answer_foreign_values(root, problems);
         const auto place = [](const Problem& each) { return std::pair(each.pos.line, each.pos.column); };
         std::ranges::stable_sort(problems, {}, place);
         return Error(ErrorKind::invalid, std::move(problems));
     }
     fill_defaults(workload, catalog);
+    for (std::string& amount : amounts_read_one_way(root)) workload.assumptions.push_back(std::move(amount));
     return Workload(std::move(workload));
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "catalog/names.h"
+#include "workload/foreign_values.h"
 #include "workload/workload_form.h"
 
 namespace stoker {
@@ -114,6 +115,12 @@ void bandwidth(RecordTable<T>& table, const std::string& key, std::optional<Byte
     info.key = key;
     table.custom(key, info, [key, member](const Node& node, T& record, Problems& problems) {
         std::string_view text = node.text;
+        // 10Gb/s is how links are written, in bits: eight times less than the letters read as bytes.
+        if (const std::string bytes = bits_per_second_in_bytes(text); node.is_scalar() && !bytes.empty())
+            return problems.push_back({fmt::format("{}: '{}' is written in bits, as links are; expected bytes per "
+                                                   "second such as 64GB/s",
+                                                   key, printable(text, 40)),
+                                       fmt::format("write {}: {}: eight bits are a byte", key, bytes), node.pos});
         if (text.ends_with("/s")) text.remove_suffix(2);
         const auto parsed = node.is_scalar() ? parse_bytes(trim(text))
                                              : Result<Bytes>(Error(ErrorKind::invalid, "expected bytes per second"));

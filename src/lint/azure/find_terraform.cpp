@@ -435,6 +435,19 @@ struct TerraformFinder {
 
 }  // namespace
 
+// replace(var.size, "-", "_"): what the variable holds is no size yet; what it comes to is judged where it is used.
+static bool is_rewritten(const File& file, std::string_view variable) {
+    const std::string use = "replace(var." + std::string(variable);
+    const auto uses = [&](const File& each) {
+        const std::string_view text = each.source().text();
+        const std::size_t at = text.find(use);
+        return at != std::string_view::npos && at + use.size() < text.size() &&
+               std::string_view(", )").find(text[at + use.size()]) != std::string_view::npos;
+    };
+    return uses(file) || std::any_of(file.neighbours.begin(), file.neighbours.end(),
+                                     [&](const auto& each) { return uses(*each); });
+}
+
 void find_terraform(File& file, const ReadOptions& options) {
     if (!file.kinds.has(Kind::terraform) || file.tree.roots.empty()) return;
     TerraformFinder finder{file, options, nullptr, {}, {}, {}};
@@ -452,7 +465,8 @@ void find_terraform(File& file, const ReadOptions& options) {
             continue;  // defaults are judged in the file itself
         } else if (node.key == "variable" && node.labels.size() == 1) {
             const std::string address = fmt::format("tf:variable.{}", node.labels[0]);
-            add_named_size(file, node.labels[0], node.find("default"), address, header);
+            if (!is_rewritten(file, node.labels[0]))
+                add_named_size(file, node.labels[0], node.find("default"), address, header);
             finder.validation(node, address);
         } else if (node.key == "module" && !node.labels.empty()) {
             add_sizes_of_call(file, node, fmt::format("tf:{}", finder.name_of_call(node)));

@@ -19,6 +19,10 @@ std::int64_t dsp002_ranks(const Launch& launch) {
         const auto nodes = literal_int(launch.nodes);
         return nodes && *nodes > 0 ? *nodes * *each : 0;
     }
+    // One machine is their own default; a container may be told another number by its operator.
+    const bool container = launch.file && launch.file->outermost().kinds.has(Kind::k8s);
+    if (launch.launcher == Launcher::torchrun && !container) return *each;
+    if (launch.launcher == Launcher::deepspeed && !container && !launch.option("hostfile")) return *each;
     return launch.option("standalone") ? *each : 0;
 }
 
@@ -27,7 +31,7 @@ std::vector<const Launch*> dsp002_launches(const Bundle& bundle, const DeepSpeed
     std::vector<const Launch*> found;
     for (const File* script : bundle.files)
         for_each_launch(*script, [&](const File&, const Launch& launch, const std::string&) {
-            for (const std::string_view option : {"deepspeed", "deepspeed-config"}) {
+            for (const std::string_view option : {"deepspeed", "deepspeed-config", "deepspeed-config-file"}) {
                 const LaunchOption* config = launch.option(option);
                 if (!config || !config->value.known() || !config->value.text.ends_with(".json")) continue;
                 const std::string_view name = config->value.text.substr(config->value.text.rfind('/') + 1);

@@ -169,11 +169,36 @@ void check_k8s002(const Bundle& bundle, Report& report) {
         });
 }
 
+// Folders that an Application of Argo CD hands to a plug-in: what becomes of their manifests is not seen.
+static std::vector<std::string_view> folders_of_argo_plugins(const Bundle& bundle) {
+    std::vector<std::string_view> folders;
+    const auto add = [&](const Node* source) {
+        const Node* path = source && source->find("plugin") ? source->find("path") : nullptr;
+        if (path && path->is_scalar() && path->known && path->text.size() > 1) folders.push_back(path->text);
+    };
+    for (const File* file : bundle.files)
+        for (const Workload& each : file->workloads) {
+            if (!each.api_version.starts_with("argoproj.io/")) continue;
+            for (const Node* spec : {each.object->find("spec"), each.object->at({"spec", "template", "spec"})}) {
+                if (!spec) continue;
+                add(spec->find("source"));
+                for (const Node& source : children(spec->find("sources"))) add(&source);
+            }
+        }
+    return folders;
+}
+
 void check_k8s012(const Bundle& bundle, Report& report) {
     const auto pools = gpu_pools(bundle, report.knowledge());
     if (pools.empty()) return;
+    const std::vector<std::string_view> filled_in = folders_of_argo_plugins(bundle);
     pool_joins_each_pod(bundle, [&](const Workload& workload) {
         if (!is_device_plugin(workload)) return;
+        const std::string& where = workload.object->source->path();
+        if (std::any_of(filled_in.begin(), filled_in.end(), [&](std::string_view folder) {
+                return ("/" + where).find("/" + std::string(folder) + "/") != std::string::npos;
+            }))
+            return;
         for (const Resource* pool : candidate_pools(workload, pools)) {
             if (pool->written.find("google") != std::string_view::npos) continue;  // GKE runs its own plugin
             const Value* taint = repelling_taint(workload, *pool, false);

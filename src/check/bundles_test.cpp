@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "lint/read.h"
+
 namespace stoker {
 namespace {
 
@@ -70,6 +72,36 @@ TEST(Bundles, PutLocalModulesToTheirRoot) {
 
 TEST(Bundles, EndWhereAProjectHasItsOwnConfiguration) {
     EXPECT_EQ(grouped({"one/stoker.toml", "one/a.yaml", "two/b.yaml"}), (Groups{"one: one/a.yaml", ".: two/b.yaml"}));
+}
+
+// An overlay and what it takes in are one project, with the machines beside them; two projects are two.
+TEST(Bundles, JoinKustomizationsThatTakeOneAnotherIn) {
+    const auto grouped_files = [](const std::vector<std::pair<std::string, std::string>>& files) {
+        std::vector<CheckInput> inputs;
+        std::vector<WalkedFile> walked;
+        for (const auto& [path, text] : files) {
+            walked.push_back({path, ".", false});
+            inputs.push_back({path, ".", lint::read_file(path, text), {}, {}});
+        }
+        std::vector<std::string> list;
+        for (const InputBundle& bundle : group_bundles(inputs, walked)) {
+            list.push_back(bundle.folder + ":");
+            for (const std::size_t i : bundle.inputs) list.back() += " " + inputs[i].path;
+        }
+        return list;
+    };
+    const std::string base = "resources: [pod.yaml]\n", over = "resources: [../base]\ncomponents: [../more/gpu]\n";
+    EXPECT_EQ(grouped_files({{"infra/pool.sh", "az aks list\n"},
+                             {"k8s/base/kustomization.yaml", base},
+                             {"k8s/dev/kustomization.yaml", over},
+                             {"k8s/more/gpu/kustomization.yaml", "kind: Component\npatches: []\n"}}),
+              Groups{".: infra/pool.sh k8s/base/kustomization.yaml k8s/dev/kustomization.yaml "
+                     "k8s/more/gpu/kustomization.yaml"});
+    EXPECT_EQ(grouped_files({{"a/base/kustomization.yaml", base},
+                             {"a/dev/kustomization.yaml", "resources: [../base]\n"},
+                             {"b/kustomization.yaml", base},
+                             {"run.sh", "az aks list\n"}}),
+              (Groups{"a: a/base/kustomization.yaml a/dev/kustomization.yaml", "b: b/kustomization.yaml", ".: run.sh"}));
 }
 
 }  // namespace

@@ -99,5 +99,23 @@ TEST(FindArm, LeavesOutWhatIsNotDeployed) {
         machines("\"parameters\": {\"on\": {\"defaultValue\": false}}, ", "\"condition\": \"[parameters('on')]\""), 1u);
 }
 
+// Copies that are told apart by their sizes alone: their names rest on a parameter without default.
+TEST(FindArm, CopiesThatShareANameAsItIsWritten) {
+    const auto file = arm(R"({
+  "parameters": {"cluster": {"type": "string"}},
+  "variables": {"pools": [{"size": "Standard_NC4as_T4_v3"}, {"size": "Standard_NC6s_v3"}]},
+  "resources": [{
+    "type": "Microsoft.ContainerService/managedClusters/agentPools", "apiVersion": "2024-05-01",
+    "name": "[format('{0}/{1}', parameters('cluster'), copyIndex())]",
+    "copy": {"name": "loop", "count": "[length(variables('pools'))]"},
+    "properties": {"vmSize": "[variables('pools')[copyIndex()].size]"}
+  }]
+})");
+    std::string sizes;
+    for (const Resource& resource : file->resources)
+        if (resource.type == ResourceType::node_pool) sizes += std::string(resource.get(Attr::size).text) + " ";
+    EXPECT_EQ(sizes, "Standard_NC4as_T4_v3 Standard_NC6s_v3 ");
+}
+
 }  // namespace
 }  // namespace stoker::lint

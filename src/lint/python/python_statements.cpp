@@ -30,6 +30,7 @@ void PythonReader::set(const std::string& name, PyValue value) {
         for (Scope& each : scopes_)
             if (each.is_class) scope = &each;
     const auto it = scope->values.find(name);
+    if (scope == &scopes_.front() && changed_elsewhere_.contains(name)) value = PyValue::unknown(value.span);
     if (branches_ > 0) {
         const bool other = it == scope->values.end() ? true : it->second.joined() != value.joined();
         if (value.is_list())
@@ -150,6 +151,15 @@ void PythonReader::block(std::uint32_t first, std::uint32_t last, std::vector<Py
                 if (open == 0 && text == ":") break;
             }
             head.last = word.at;
+            // for x in ..., with ... as f: whatever they were before.
+            bool names = keyword == "for";
+            for (Cursor at = head; !at.end(); ++at.at) {
+                if (is(at, "in")) names = false;
+                if (names && (*at.tokens)[at.at].kind == PyToken::Kind::name)
+                    set(std::string(text_of(at)), PyValue::unknown((*at.tokens)[at.at].span));
+                if (is(at, "as") && at.at + 1 < at.last)
+                    set(std::string(text_of({at.tokens, at.at + 1, at.last})), PyValue());
+            }
             while (!head.end()) {
                 const std::uint32_t before = head.at;
                 expression(head, 1, depth + 1);
@@ -170,7 +180,11 @@ void PythonReader::block(std::uint32_t first, std::uint32_t last, std::vector<Py
 
 void PythonReader::statement(const PyLine& line, std::vector<PyValue>* returned, int depth) {
     Cursor in{&tokens_.all, line.first, line.last};
-    if (is(in, "@") || is(in, "import") || is(in, "from") || is(in, "global") || is(in, "nonlocal")) return;
+    if (take(in, "global")) {
+        for (; !in.end(); ++in.at) changed_elsewhere_.insert(std::string(text_of(in)));
+        return;
+    }
+    if (is(in, "@") || is(in, "import") || is(in, "from") || is(in, "nonlocal")) return;
     if (take(in, "return")) {
         PyValue value = expression(in, 1, depth + 1);
         if (is(in, ",")) return;

@@ -317,11 +317,12 @@ bool is_python(std::string_view path, std::string_view text) {
         return false;
     const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
     if (has("zero_optimization") || has("train_micro_batch_size_per_gpu") || has("#SBATCH")) return true;
-    const bool starts = has("subprocess") || has("os.system") || has("os.exec") || has("Popen") || has("run(") ||
-                        has("command") || has("cmd");
-    return starts && (has("torchrun") || has("torch.distributed") || has("deepspeed") || has("accelerate") || has("srun") ||
-                      has("sbatch") || has("mpirun") || has("vllm") || has("sglang") || has("docker") || has("az ") ||
-                      has("\"az\"") || has("kubectl") || has("tritonserver") || has("trtllm"));
+    if (has("subprocess") || has("os.system(") || has("os.exec") || has("os.popen(") || has("Popen(")) return true;
+    // Jobs of services and runners of one's own.
+    return (has("command") || has("cmd") || has("entrypoint") || has("run(")) &&
+           (has("torchrun") || has("torch.distributed") || has("deepspeed") || has("accelerate") || has("srun ") ||
+            has("sbatch") || has("mpirun") || has("vllm") || has("sglang") || has("docker ") || has("kubectl ") ||
+            has("tritonserver") || has("trtllm"));
 }
 
 void read_python(File& file, const ReadOptions& options) {

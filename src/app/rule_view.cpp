@@ -80,6 +80,7 @@ std::string rule_text(const lint::RulePage& head, const Style& style) {
                                                         : "--fix --unsafe-fixes");
     paragraph("ignoring it", page.cost);
     paragraph("source", fmt::format("{}, read {}", page.source, page.as_of));
+    for (const std::string& address : lint::addresses_of_source(page.source)) text += "  " + address + "\n";
     text += render_page(page.text, style);
     for (const lint::RuleExample& example : page.examples) {
         text += "\n" + style.bold(fmt::format("{}: {}", example.bad ? "Bad" : "Good", example.title)) + "\n";
@@ -99,6 +100,8 @@ Json rule_json(const lint::RulePage& head) {
         for (const auto& [path, body] : example.files) files.push(Json::object().set("path", path).set("text", body));
         examples.push(Json::object().set("bad", example.bad).set("title", example.title).set("files", files));
     }
+    Json addresses = Json::array();
+    for (const std::string& address : lint::addresses_of_source(page.source)) addresses.push(address);
     return Json::object()
         .set("id", page.id)
         .set("slug", page.slug)
@@ -110,6 +113,7 @@ Json rule_json(const lint::RulePage& head) {
         .set("title", page.title)
         .set("cost", page.cost)
         .set("source", page.source)
+        .set("addresses", std::move(addresses))
         .set("as_of", page.as_of)
         .set("text", page.text)
         .set("examples", std::move(examples));

@@ -153,6 +153,19 @@ private:
         return a;
     }
 
+    // "InfiniBand NDR", hdr: a port of that generation for each GPU, as stoker explain network has them; 0: no such word.
+    static double infiniband_gbps(std::string_view text) {
+        const std::string word = lower(text);
+        std::string_view name = trim(word);
+        for (const std::string_view before : {"infiniband", "ib"})
+            if (name.starts_with(before) && name.size() > before.size())
+                name = trim(name.substr(before.size() + (name[before.size()] == '-' ? 1 : 0)));
+        for (const auto& [generation, gbps] :
+             {std::pair("edr", 100.0), std::pair("hdr", 200.0), std::pair("ndr", 400.0), std::pair("xdr", 800.0)})
+            if (name == generation) return gbps;
+        return 0;
+    }
+
     void read_rdma(NodeType& node) {
         const Node* rdma = in_.find({"rdma"});
         node.rdma = "none";
@@ -161,19 +174,27 @@ private:
             if (rdma->is_scalar() && (equals_ignore_case(rdma->text, "no") || equals_ignore_case(rdma->text, "none") ||
                                       equals_ignore_case(rdma->text, "false")))
                 return;
+            if (const double gbps = rdma->is_scalar() ? infiniband_gbps(rdma->text) : 0; gbps > 0) {
+                node.rdma = "infiniband";
+                node.rdma_gbps_per_gpu = gbps;
+                node.rdma_gbps_per_node = gbps * std::max(1.0, node.accelerators);
+                return;
+            }
             in_.problem("\"rdma\" is a mapping", rdma, "write rdma: {gbps_per_gpu: 400, kind: infiniband}");
             return;
         }
         FieldReader in(*rdma, problems_);
         check_keys(*rdma, {"gbps_per_gpu", "gbps_per_node", "kind"});
         node.rdma = lower(in.text({"kind"}).value_or(std::string("infiniband")));
+        const double generation = infiniband_gbps(node.rdma);
+        if (generation > 0) node.rdma = "infiniband";
         const std::vector<std::string> kinds = {"infiniband", "roce", "efa"};
         if (std::find(kinds.begin(), kinds.end(), node.rdma) == kinds.end()) {
             in.problem(fmt::format("\"kind\" is \"{}\"; {} are known", printable(node.rdma, 40), join_or(kinds)),
                        in.find({"kind"}));
         }
         const double gpus = std::max(1.0, node.accelerators);
-        node.rdma_gbps_per_gpu = in.number({"gbps_per_gpu"}, 1e-3, 1e5).value_or(0);
+        node.rdma_gbps_per_gpu = in.number({"gbps_per_gpu"}, 1e-3, 1e5).value_or(generation);
         node.rdma_gbps_per_node = in.number({"gbps_per_node"}, 1e-3, 1e6).value_or(node.rdma_gbps_per_gpu * gpus);
         if (node.rdma_gbps_per_gpu <= 0 && node.rdma_gbps_per_node <= 0) in.problem("\"gbps_per_gpu\" is missing");
         if (node.rdma_gbps_per_gpu <= 0 && node.accelerators > 0)

@@ -49,7 +49,9 @@ std::string rule_markdown(const RulePage& page) {
     text += fmt::format("| fix | {} |\n", page.fix == FixClass::none   ? "none"
                                           : page.fix == FixClass::safe ? "safe: `--fix`"
                                                                        : "needs a decision: `--fix --unsafe-fixes`");
-    text += fmt::format("| source | {}, read {} |\n\n", page.source, page.as_of);
+    text += fmt::format("| source | {}, read {} |\n", page.source, page.as_of);
+    for (const std::string& address : addresses_of_source(page.source)) text += fmt::format("| | <{}> |\n", address);
+    text += "\n";
     text += page.text + "\n";
     if (!page.cost.empty()) text += fmt::format("\n**What ignoring it costs.** {}\n", page.cost);
     for (const RuleExample& example : page.examples) {

@@ -43,6 +43,8 @@ const RulePage* find_rule_page(std::string_view id);
 // The whole page: text and examples too. An Error for a page that is not written as it should be.
 Result<RulePage> parse_rule_page(std::string_view text, std::string file);
 RulePage whole_rule_page(std::string_view id);
+// Where the pages that a source names can be read, as far as data/lint/sources.tsv has them.
+std::vector<std::string> addresses_of_source(std::string_view source);
 
 struct CheckOptions {
     std::string as_of;                                      // YYYY-MM-DD; empty only in tests that do not care

@@ -180,4 +180,30 @@ RulePage whole_rule_page(std::string_view id) {
     return page ? std::move(*page) : RulePage{};
 }
 
+std::vector<std::string> addresses_of_source(std::string_view source) {
+    static const std::vector<std::pair<std::string, std::string>> rows = [] {
+        std::vector<std::pair<std::string, std::string>> made;
+        const EmbeddedFile* file = find_embedded("lint/sources.tsv");
+        for (const std::string_view line : split(file ? file->bytes : std::string_view(), '\n'))
+            if (const auto cells = split(line, '\t'); cells.size() == 2 && cells[1].starts_with("https://"))
+                made.emplace_back(cells[0], cells[1]);
+        // The longest first: what is part of another's mark is not named twice.
+        std::stable_sort(made.begin(), made.end(),
+                         [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+        return made;
+    }();
+    std::vector<std::pair<std::size_t, std::string>> found;
+    std::string left(source);
+    for (const auto& [mark, address] : rows)
+        for (std::size_t at = left.find(mark); at != std::string::npos; at = left.find(mark, at)) {
+            left.replace(at, mark.size(), mark.size(), ' ');
+            found.emplace_back(at, address);
+        }
+    std::sort(found.begin(), found.end());
+    std::vector<std::string> addresses;
+    for (auto& [at, address] : found)
+        if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(std::move(address));
+    return addresses;
+}
+
 }  // namespace stoker::lint

@@ -179,5 +179,15 @@ TEST(RuleList, HasAPageForEach) {
     }
 }
 
+// Without an address nobody can look up what a rule rests on; a mark within another's is no source of its own.
+TEST(RulePage, NamesWhereItsSourceCanBeRead) {
+    using All = std::vector<std::string>;
+    const std::string aks = "https://github.com/MicrosoftDocs/azure-aks-docs/blob/main/articles/aks/";
+    EXPECT_EQ(addresses_of_source("azure-aks-docs best-practices-gpu.md (a key), faq.yml; use-nvidia-gpu.md"),
+              (All{aks + "best-practices-gpu.md", aks + "faq.yml", aks + "use-nvidia-gpu.md"}));
+    EXPECT_EQ(addresses_of_source("azure-aks-docs use-trusted-launch.md"), All{aks + "use-trusted-launch.md"});
+    EXPECT_EQ(addresses_of_source("seed text of this project"), All{});
+}
+
 }  // namespace
 }  // namespace stoker::lint

@@ -153,7 +153,8 @@ private:
         return a;
     }
 
-    // "InfiniBand NDR", hdr: a port of that generation for each GPU, as stoker explain network has them; 0: no such word.
+    // "InfiniBand NDR", hdr: a port of that generation for each GPU, as stoker explain network has them; 0: no such
+    // word.
     static double infiniband_gbps(std::string_view text) {
         const std::string word = lower(text);
         std::string_view name = trim(word);

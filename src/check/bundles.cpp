@@ -52,7 +52,8 @@ std::map<std::string, std::string> local_modules(const std::vector<CheckInput>& 
 
 // Kustomizations that take one another in (an overlay its base and its components) are one: the folder that holds all
 // of them. One folder for each such group.
-std::set<std::string> kustomization_groups(const std::set<std::string>& folders, const std::vector<CheckInput>& inputs) {
+std::set<std::string> kustomization_groups(const std::set<std::string>& folders,
+                                           const std::vector<CheckInput>& inputs) {
     std::map<std::string, std::string> group;  // of a folder: another of its group, in the end the first
     for (const std::string& folder : folders) group[folder] = folder;
     const auto first_of = [&](std::string folder) {

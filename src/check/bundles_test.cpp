@@ -97,11 +97,12 @@ TEST(Bundles, JoinKustomizationsThatTakeOneAnotherIn) {
                              {"k8s/more/gpu/kustomization.yaml", "kind: Component\npatches: []\n"}}),
               Groups{".: infra/pool.sh k8s/base/kustomization.yaml k8s/dev/kustomization.yaml "
                      "k8s/more/gpu/kustomization.yaml"});
-    EXPECT_EQ(grouped_files({{"a/base/kustomization.yaml", base},
-                             {"a/dev/kustomization.yaml", "resources: [../base]\n"},
-                             {"b/kustomization.yaml", base},
-                             {"run.sh", "az aks list\n"}}),
-              (Groups{"a: a/base/kustomization.yaml a/dev/kustomization.yaml", "b: b/kustomization.yaml", ".: run.sh"}));
+    EXPECT_EQ(
+        grouped_files({{"a/base/kustomization.yaml", base},
+                       {"a/dev/kustomization.yaml", "resources: [../base]\n"},
+                       {"b/kustomization.yaml", base},
+                       {"run.sh", "az aks list\n"}}),
+        (Groups{"a: a/base/kustomization.yaml a/dev/kustomization.yaml", "b: b/kustomization.yaml", ".: run.sh"}));
 }
 
 }  // namespace

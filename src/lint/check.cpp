@@ -153,7 +153,8 @@ std::vector<Applied> applied_kustomizations(const std::vector<const File*>& file
 
 // Rules that look at objects alone, so that what a kustomization makes is judged by them as a manifest is.
 bool judges_objects(std::string_view rule) {
-    for (const std::string_view family : {"K8S", "IMG", "NET", "RUN", "SKU", "COST", "SEC007", "SEC008", "SEC009", "SEC010"})
+    for (const std::string_view family :
+         {"K8S", "IMG", "NET", "RUN", "SKU", "COST", "SEC007", "SEC008", "SEC009", "SEC010"})
         if (rule.starts_with(family)) return true;
     return false;
 }

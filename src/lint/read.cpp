@@ -132,8 +132,7 @@ void read_called(File& caller, std::string path, std::string text, ModuleCall ca
 File* read_guest(File& host, std::string text, std::vector<Piece> pieces, Kinds kinds, const ReadOptions& options,
                  const Container* container, const Source* written) {
     if (host.depth() >= kMostGuestDepth || text.empty() || pieces.empty()) return nullptr;
-    auto guest =
-        std::make_unique<File>(host, written ? *written : host.source(), std::move(text), std::move(pieces));
+    auto guest = std::make_unique<File>(host, written ? *written : host.source(), std::move(text), std::move(pieces));
     guest->kinds = kinds.empty() ? classify("", guest->source().text()) : kinds;
     if (guest->kinds.empty()) return nullptr;
     guest->host_container = container;

@@ -202,7 +202,8 @@ std::vector<std::string> addresses_of_source(std::string_view source) {
     std::sort(found.begin(), found.end());
     std::vector<std::string> addresses;
     for (auto& [at, address] : found)
-        if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(std::move(address));
+        if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
+            addresses.push_back(std::move(address));
     return addresses;
 }
 

@@ -22,7 +22,7 @@ bool one_of_words(std::string_view word, std::string_view words) {
     return std::find(all.begin(), all.end(), word) != all.end();
 }
 
-bool is_digit(char c) {
+bool is_a_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
@@ -36,7 +36,7 @@ std::optional<std::pair<double, std::string_view>> leading_number(std::string_vi
 
 // "two weeks" as 2 and "weeks".
 std::optional<std::pair<double, std::string_view>> spelled_number(std::string_view text) {
-    static constexpr std::string_view kNames[] = {"one", "two",   "three", "four", "five",   "six",
+    static constexpr std::string_view kNames[] = {"one",   "two",   "three", "four", "five",   "six",
                                                   "seven", "eight", "nine",  "ten",  "eleven", "twelve"};
     const std::size_t blank = text.find_first_of(" -");
     const std::string_view first = text.substr(0, blank);
@@ -48,15 +48,15 @@ std::optional<std::pair<double, std::string_view>> spelled_number(std::string_vi
     return std::nullopt;
 }
 
-std::string plain(double number) {
+std::string short_number(double number) {
     return fmt::format("{:.6g}", number);
 }
 
 // As a person writes it: in the largest unit that it is a whole number of.
 std::string written_seconds(double seconds) {
     for (const auto& [unit, size] : {std::pair("d", 86400.0), std::pair("h", 3600.0), std::pair("m", 60.0)})
-        if (seconds >= size && std::fmod(seconds, size) == 0) return plain(seconds / size) + unit;
-    return plain(seconds) + "s";
+        if (seconds >= size && std::fmod(seconds, size) == 0) return short_number(seconds / size) + unit;
+    return short_number(seconds) + "s";
 }
 
 // ---- Durations ------------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ std::optional<double> clock_seconds(std::string_view text) {
     }
     std::vector<double> parts;
     for (const std::string_view part : split(text, ':')) {
-        const auto number = part.empty() || !is_digit(part[0]) ? std::nullopt : leading_number(part);
+        const auto number = part.empty() || !is_a_digit(part[0]) ? std::nullopt : leading_number(part);
         if (!number || !number->second.empty()) return std::nullopt;
         parts.push_back(number->first);
     }
@@ -116,15 +116,15 @@ bool is_calendar_day(std::string_view text) {
         const auto parts = split(text.substr(0, text.find_first_of(" T")), separator[0]);
         if (parts.size() != 3) continue;
         numbers = static_cast<int>(std::count_if(parts.begin(), parts.end(), [](std::string_view part) {
-            return !part.empty() && part.size() <= 4 && std::all_of(part.begin(), part.end(), is_digit);
+            return !part.empty() && part.size() <= 4 && std::all_of(part.begin(), part.end(), is_a_digit);
         }));
         if (numbers == 3) return true;
     }
     const std::string word = lower(text);
-    for (const std::string_view day : {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-                                       "tomorrow", "today", "tonight", "next ", "end of ", "eod", "eow", "eom",
-                                       "january", "february", "april", "june", "july", "august", "september",
-                                       "october", "november", "december", "christmas"})
+    for (const std::string_view day :
+         {"monday",  "tuesday", "wednesday", "thursday",  "friday",  "saturday", "sunday",   "tomorrow", "today",
+          "tonight", "next ",   "end of ",   "eod",       "eow",     "eom",      "january",  "february", "april",
+          "june",    "july",    "august",    "september", "october", "november", "december", "christmas"})
         if (word.find(day) != std::string::npos) return true;
     return false;
 }
@@ -136,9 +136,12 @@ std::optional<double> unit_seconds(std::string_view unit) {
         double seconds;
     };
     static constexpr Word kWords[] = {
-        {"month months mo mon mth", 30 * 86400.0}, {"quarter quarters", 91 * 86400.0},
-        {"fortnight fortnights", 14 * 86400.0},    {"yr yrs annum", 365 * 86400.0},
-        {"wk wks", 604800},                        {"night nights", 12 * 3600.0},
+        {"month months mo mon mth", 30 * 86400.0},
+        {"quarter quarters", 91 * 86400.0},
+        {"fortnight fortnights", 14 * 86400.0},
+        {"yr yrs annum", 365 * 86400.0},
+        {"wk wks", 604800},
+        {"night nights", 12 * 3600.0},
         {"msec msecs millis milliseconds millisecond", 1e-3},
         {"weekend weekends", 60 * 3600.0},
     };
@@ -170,7 +173,7 @@ std::string duration_remedy(std::string_view key, std::string_view text) {
         std::string_view names;
         std::string_view written;
     };
-    static constexpr Often kOften[] = {{"hourly", "1h"},   {"daily nightly", "1d"}, {"weekly", "7d"},
+    static constexpr Often kOften[] = {{"hourly", "1h"},   {"daily nightly", "1d"},          {"weekly", "7d"},
                                        {"monthly", "30d"}, {"yearly annual annually", "1y"}, {"overnight", "12h"}};
     for (const Often& often : kOften)
         if (one_of_words(word, often.names)) return fmt::format("write {}: {}", key, often.written);
@@ -178,8 +181,8 @@ std::string duration_remedy(std::string_view key, std::string_view text) {
     std::string_view rest = word;
     for (bool cut = true; cut;) {
         cut = false;
-        for (const std::string_view before : {"within", "under", "up to", "max", "at most", "about", "ca.", "less than",
-                                              "<=", "<", "~", "≤", "in "})
+        for (const std::string_view before :
+             {"within", "under", "up to", "max", "at most", "about", "ca.", "less than", "<=", "<", "~", "≤", "in "})
             if (rest.starts_with(before)) rest = trim(rest.substr(before.size())), cut = true;
         for (const std::string_view behind : {"max", "maximum", "at most", "or less", "wall", "total"})
             if (rest.ends_with(behind)) rest = trim(rest.substr(0, rest.size() - behind.size())), cut = true;
@@ -189,16 +192,16 @@ std::string duration_remedy(std::string_view key, std::string_view text) {
     if (!number) return {};
     if (number->second.empty())
         return fmt::format("write the unit: {}: {}d for days, {}h for hours, {}m for minutes", key,
-                           plain(number->first), plain(number->first), plain(number->first));
+                           short_number(number->first), short_number(number->first), short_number(number->first));
     std::string_view unit = number->second;
     if (unit.starts_with('-')) unit = trim(unit.substr(1));
     if (const auto size = unit_seconds(unit))
         return fmt::format("write {}: {}", key, written_seconds(number->first * *size));
     static constexpr std::string_view kTaken[] = {"s", "m", "h", "d", "w", "y", "ms", "us", "min"};
     if (rest.size() != word.size() && std::find(std::begin(kTaken), std::end(kTaken), unit) != std::end(kTaken))
-        return fmt::format("write {}: {}{}", key, plain(number->first), unit);
+        return fmt::format("write {}: {}{}", key, short_number(number->first), unit);
     // 1d12: the last number lacks its unit.
-    if (is_digit(word.back()) && is_digit(word.front()))
+    if (is_a_digit(word.back()) && is_a_digit(word.front()))
         return fmt::format("write the last unit, too, as {}: {}h", key, word);
     return {};
 }
@@ -220,7 +223,7 @@ std::string count_remedy(std::string_view key, std::string_view text) {
         return key == "gpus" || key == "nodes" ? "leave it out: a plan finds how many; where: {max_nodes: 8} is a bound"
                                                : fmt::format("leave {} out where there is no limit", key);
     if (const auto spelled = spelled_number(word); spelled && spelled->second.empty())
-        return fmt::format("write {}: {}", key, plain(spelled->first));
+        return fmt::format("write {}: {}", key, short_number(spelled->first));
     std::string_view rest = trim(text);
     while (!rest.empty() && std::string_view("~<>=≈ ").find(rest[0]) != std::string_view::npos)
         rest = trim(rest.substr(1));
@@ -233,13 +236,14 @@ std::string count_remedy(std::string_view key, std::string_view text) {
     std::string suffix = lower(number->second);
     suffix = suffix.substr(0, suffix.find(' '));
     static constexpr std::pair<std::string_view, std::string_view> kSuffixes[] = {
-        {"bn", "B"}, {"bln", "B"}, {"mrd", "B"}, {"gt", "B"},  {"g", "B"},   {"mio", "M"}, {"mn", "M"}, {"mm", "M"},
-        {"tn", "T"}, {"tt", "T"},  {"b", "B"},   {"m", "M"},   {"k", "k"},   {"t", "T"},   {"tsd", "k"}};
+        {"bn", "B"}, {"bln", "B"}, {"mrd", "B"}, {"gt", "B"}, {"g", "B"}, {"mio", "M"}, {"mn", "M"}, {"mm", "M"},
+        {"tn", "T"}, {"tt", "T"},  {"b", "B"},   {"m", "M"},  {"k", "k"}, {"t", "T"},   {"tsd", "k"}};
     for (const auto& [known, ours] : kSuffixes)
-        if (suffix == known) return fmt::format("write {}: {}{}", key, plain(number->first), ours);
+        if (suffix == known) return fmt::format("write {}: {}{}", key, short_number(number->first), ours);
     // "500 requests", "8 gpus": the key says of what.
-    if (!suffix.empty() && suffix.size() > 2) return fmt::format("write the number alone: {}: {}", key, plain(number->first));
-    return number->second.empty() ? fmt::format("write {}: {}", key, plain(number->first)) : std::string();
+    if (!suffix.empty() && suffix.size() > 2)
+        return fmt::format("write the number alone: {}: {}", key, short_number(number->first));
+    return number->second.empty() ? fmt::format("write {}: {}", key, short_number(number->first)) : std::string();
 }
 
 std::string bytes_remedy(std::string_view key, std::string_view text) {
@@ -247,21 +251,29 @@ std::string bytes_remedy(std::string_view key, std::string_view text) {
     if (!number) return {};
     const std::string unit = lower(number->second);
     static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-        {"terabyte terabytes tbyte tbytes", "TB"}, {"gigabyte gigabytes gbyte gbytes gigs gig", "GB"},
-        {"megabyte megabytes mbyte mbytes", "MB"}, {"kilobyte kilobytes kbyte kbytes", "kB"},
-        {"petabyte petabytes", "PB"},              {"gibibyte gibibytes", "GiB"},
-        {"tebibyte tebibytes", "TiB"},             {"mebibyte mebibytes", "MiB"}};
+        {"terabyte terabytes tbyte tbytes", "TB"},
+        {"gigabyte gigabytes gbyte gbytes gigs gig", "GB"},
+        {"megabyte megabytes mbyte mbytes", "MB"},
+        {"kilobyte kilobytes kbyte kbytes", "kB"},
+        {"petabyte petabytes", "PB"},
+        {"gibibyte gibibytes", "GiB"},
+        {"tebibyte tebibytes", "TiB"},
+        {"mebibyte mebibytes", "MiB"}};
     for (const auto& [words, ours] : kWords)
-        if (one_of_words(unit, words)) return fmt::format("write {}: {}{}", key, plain(number->first), ours);
+        if (one_of_words(unit, words)) return fmt::format("write {}: {}{}", key, short_number(number->first), ours);
     for (const std::string_view bit : {"bit", "bits"})
         if (unit.size() > bit.size() && unit.ends_with(bit)) {
             const char letter = static_cast<char>(unit[0] & ~0x20);
             if (std::string_view("KMGTP").find(letter) != std::string_view::npos)
-                return fmt::format("write {}: {}{}B: eight bits are a byte", key, plain(number->first / 8), letter);
+                return fmt::format("write {}: {}{}B: eight bits are a byte", key, short_number(number->first / 8),
+                                   letter);
         }
-    if (unit.empty()) return fmt::format("write the unit: {}: {}GB, {}GiB ...", key, plain(number->first), plain(number->first));
+    if (unit.empty())
+        return fmt::format("write the unit: {}: {}GB, {}GiB ...", key, short_number(number->first),
+                           short_number(number->first));
     if (unit.size() == 1 && std::string_view("kmgtp").find(unit[0]) != std::string_view::npos)
-        return fmt::format("write {}: {}{}B, or {}iB for powers of two", key, plain(number->first), upper(unit), upper(unit));
+        return fmt::format("write {}: {}{}B, or {}iB for powers of two", key, short_number(number->first), upper(unit),
+                           upper(unit));
     return {};
 }
 
@@ -279,24 +291,29 @@ constexpr Choice kChoices[] = {
     {"recompute", "true yes on 1 always everything", "write recompute: full, or selective for attention alone"},
     {"recompute", "false no off 0 never", "write recompute: none"},
     {"recompute", "block blocks uniform", "write recompute: full; of some layers alone recompute_layers: 2"},
-    {"optimizer", "lion lamb adan sophia shampoo soap", "none of these is counted: the states of adamw are twice as many "
-                                                         "as those of sgd with momentum, adafactor's are few; take the "
-                                                         "one that holds as much"},
+    {"optimizer", "lion lamb adan sophia shampoo soap",
+     "none of these is counted: the states of adamw are twice as many "
+     "as those of sgd with momentum, adafactor's are few; take the "
+     "one that holds as much"},
     {"framework", "hf huggingface trl axolotl unsloth llamafactory peft sft",
      "write framework: transformers, or leave it out: the plan chooses"},
     {"framework", "lightning pytorchlightning accelerate ddp", "write framework: pytorch, fsdp or deepspeed"},
     {"framework", "ollama llamacpp gguf", "write framework: llama.cpp"},
     {"framework", "triton nim trt tensorrt trtllm", "write framework: tensorrt-llm"},
-    {"framework", "jax maxtext flax tensorflow keras", "no run of it is known here: leave framework out, and read the "
-                                                        "plan's interval with that in mind"},
-    {"method", "freeze adapters peft dora prefix prompttuning ia3", "write method: lora: it takes about what these take"},
+    {"framework", "jax maxtext flax tensorflow keras",
+     "no run of it is known here: leave framework out, and read the "
+     "plan's interval with that in mind"},
+    {"method", "freeze adapters peft dora prefix prompttuning ia3",
+     "write method: lora: it takes about what these take"},
     {"method", "sft fullfinetune finetune dpo", "write method: full, lora or qlora"},
-    {"method", "rlhf ppo grpo", "several models work together there: write a step for each in run: {steps: [...]}, or a "
-                                "plan for each"},
+    {"method", "rlhf ppo grpo",
+     "several models work together there: write a step for each in run: {steps: [...]}, or a "
+     "plan for each"},
     {"os", "ubuntu ubuntu2204 ubuntu2404 rhel debian centos rocky alma azurelinux suse", "write os: linux"},
     {"os", "win windowsserver windows11", "write os: windows"},
     {"type", "nvme local localssd ephemeral temp scratch",
-     "local disks come with the size and are not chosen; a managed disk is premium-ssd-v2 or ultra where it must be fast"},
+     "local disks come with the size and are not chosen; a managed disk is premium-ssd-v2 or ultra where it must be "
+     "fast"},
     {"type", "ssd", "write type: standard-ssd or premium-ssd"},
     {"type", "hdd", "write type: standard-hdd"},
 };
@@ -350,7 +367,7 @@ public:
 private:
     // {budget: 20,000}: the comma ends the value, and 000 is a key.
     void cut_by_a_comma(const Member& member, const Member* before) {
-        const bool digits = member.key.size() == 3 && std::all_of(member.key.begin(), member.key.end(), is_digit);
+        const bool digits = member.key.size() == 3 && std::all_of(member.key.begin(), member.key.end(), is_a_digit);
         if (!digits || !before || !before->value->is_scalar() || before->value->text.empty()) return;
         for (Problem& problem : problems_)
             if (problem.pos.line == member.key_pos.line && problem.pos.column == member.key_pos.column &&
@@ -374,7 +391,8 @@ private:
             else if (says("expected a count") || says("expected a whole number"))
                 remedy = count_remedy(member.key, node.text);
             else if (says("expected an amount of memory"))
-                remedy = problem.remedy.empty() ? bytes_remedy(member.key, node.text) : rate_remedy(member.key, node.text);
+                remedy =
+                    problem.remedy.empty() ? bytes_remedy(member.key, node.text) : rate_remedy(member.key, node.text);
             else if (says(", found '"))
                 remedy = choice_remedy(member.key, node.text, problem.message);
             if (!remedy.empty()) problem.remedy = std::move(remedy);
@@ -409,15 +427,17 @@ void amounts_in(const Node& node, int depth, std::vector<std::string>& found) {
         // 500Gb: a capital before a small b is how bits are written.
         const std::string_view unit = number->second;
         if (unit.size() == 2 && unit[1] == 'b' && std::string_view("MGTP").find(unit[0]) != std::string_view::npos)
-            found.push_back(fmt::format("{}: {} is read as bytes ({}{}B); were bits meant, it is {}{}B", member.key, text,
-                                        plain(number->first), unit[0], plain(number->first / 8), unit[0]));
+            found.push_back(fmt::format("{}: {} is read as bytes ({}{}B); were bits meant, it is {}{}B", member.key,
+                                        text, short_number(number->first), unit[0], short_number(number->first / 8),
+                                        unit[0]));
         // 20.000: a point between thousands elsewhere.
         const std::size_t point = text.find('.');
         if (member.key == "budget" && point != std::string_view::npos && point >= 1 && text.size() == point + 4 &&
-            std::all_of(text.begin() + static_cast<std::ptrdiff_t>(point) + 1, text.end(), is_digit))
-            found.push_back(fmt::format("budget: {} is read as {} dollars, with a decimal point; for thousands write "
-                                        "budget: {}{}",
-                                        text, plain(number->first), text.substr(0, point), text.substr(point + 1)));
+            std::all_of(text.begin() + static_cast<std::ptrdiff_t>(point) + 1, text.end(), is_a_digit))
+            found.push_back(
+                fmt::format("budget: {} is read as {} dollars, with a decimal point; for thousands write "
+                            "budget: {}{}",
+                            text, short_number(number->first), text.substr(0, point), text.substr(point + 1)));
     }
 }
 
@@ -431,7 +451,7 @@ std::string bits_per_second_in_bytes(std::string_view text) {
     if (std::string_view("KMGT").find(letter) == std::string_view::npos) return {};
     const std::string_view rest = unit.substr(1);
     for (const std::string_view bits : {"b/s", "bps", "bit/s", "bits/s", "bit", "bits", "bit/sec", "bits/sec", "b/sec"})
-        if (rest == bits) return fmt::format("{}{}B/s", plain(number->first / 8), letter);
+        if (rest == bits) return fmt::format("{}{}B/s", short_number(number->first / 8), letter);
     return {};
 }
 

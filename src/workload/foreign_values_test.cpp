@@ -1,5 +1,5 @@
-// When this breaks, who writes a duration as Slurm or ISO 8601 has it, or a link's speed in bits, is told that the value is
-// wrong and not what to write, or gets a plan for eight times as much.
+// When this breaks, who writes a duration as Slurm or ISO 8601 has it, or a link's speed in bits, is told that the
+// value is wrong and not what to write, or gets a plan for eight times as much.
 #include "workload/foreign_values.h"
 
 #include <fmt/format.h>
@@ -23,12 +23,23 @@ std::string of_data(const std::string& line) {
 
 TEST(ForeignValues, DurationsOfOtherToolsAreWorkedOut) {
     const std::pair<const char*, const char*> cases[] = {
-        {"24:00:00", "deadline: 1d"},    {"1-12:00:00", "deadline: 36h"},   {"P14D", "deadline: 14d"},
-        {"PT12H30M", "deadline: 750m"},  {"2 months", "deadline: 60d"},     {"2 fortnights", "deadline: 28d"},
-        {"1 yr", "deadline: 365d"},      {"30 minuts", "deadline: 30m"},    {"two weeks", "deadline: 14d"},
-        {"overnight", "deadline: 12h"},  {"within 14d", "deadline: 14d"},   {"14d max", "deadline: 14d"},
-        {"<14d", "deadline: 14d"},       {"1d12", "deadline: 1d12h"},       {"14", "14d for days, 14h for hours"},
-        {"2026-12-01", "how long the work may take"}, {"friday", "how long the work may take"},
+        {"24:00:00", "deadline: 1d"},
+        {"1-12:00:00", "deadline: 36h"},
+        {"P14D", "deadline: 14d"},
+        {"PT12H30M", "deadline: 750m"},
+        {"2 months", "deadline: 60d"},
+        {"2 fortnights", "deadline: 28d"},
+        {"1 yr", "deadline: 365d"},
+        {"30 minuts", "deadline: 30m"},
+        {"two weeks", "deadline: 14d"},
+        {"overnight", "deadline: 12h"},
+        {"within 14d", "deadline: 14d"},
+        {"14d max", "deadline: 14d"},
+        {"<14d", "deadline: 14d"},
+        {"1d12", "deadline: 1d12h"},
+        {"14", "14d for days, 14h for hours"},
+        {"2026-12-01", "how long the work may take"},
+        {"friday", "how long the work may take"},
     };
     for (const auto& [written, wanted] : cases)
         EXPECT_NE(remedy(fmt::format("objective: {{deadline: \"{}\"}}", written)).find(wanted), std::string::npos)
@@ -69,7 +80,8 @@ TEST(ForeignValues, WhatIsReadOneWayIsSaid) {
             all += each + "\n";
         return all;
     };
-    EXPECT_NE(assumed("data: {tokens: 10B, bytes: 500Gb}\n").find("500Gb is read as bytes (500GB); were bits meant, it is 62.5GB"),
+    EXPECT_NE(assumed("data: {tokens: 10B, bytes: 500Gb}\n")
+                  .find("500Gb is read as bytes (500GB); were bits meant, it is 62.5GB"),
               std::string::npos);
     EXPECT_EQ(assumed("data: {tokens: 10B, bytes: 500GB}\n").find("is read as"), std::string::npos);
     EXPECT_NE(assumed("data: {tokens: 10B}\n", "objective: {budget: 20.000}\n").find("write budget: 20000"),

@@ -104,7 +104,8 @@ constexpr Answer kAnswers[] = {
      "model: {forward_flops: ..., activation_bytes: ...}"},
     {"data top", "maxlength maxlen modelmaxlength cutofflen contextsize contextlen",
      "write data: {sequence: 4096}: tokens of one sequence, padding included"},
-    {"data top batch", "maxsteps totalsteps numsteps iterations numiterations iters trainiters numtrainsteps maxiters updates",
+    {"data top batch",
+     "maxsteps totalsteps numsteps iterations numiterations iters trainiters numtrainsteps maxiters updates",
      "say it as tokens: steps times tokens of a step; 1000 steps of 4M tokens are data: {tokens: 4B}, batch: "
      "{global_tokens: 4M}"},
     {"data", "bandwidth iops throughput readbandwidth throughputgbps gbps diskspeed",
@@ -120,19 +121,20 @@ constexpr Answer kAnswers[] = {
      "of a base that is kept in 4 bit write method: qlora; of a served model precision: int4 or int8"},
     {"top batch layout",
      "gradientaccumulation gradientaccumulationsteps accumulation accumulationsteps gradaccum gas accumulate",
-     "a plan works it out: write batch: {global_examples: 256} for what one step learns from, and layout: {micro_batch: "
+     "a plan works it out: write batch: {global_examples: 256} for what one step learns from, and layout: "
+     "{micro_batch: "
      "2} to fix what a device takes at once"},
     {"batch", "pergpu perdevice pergpubatch devicebatch localbatch", "write batch: {micro: 2}"},
     {"batch", "effective total sequences samples examples size global effectivebatchsize",
      "write batch: {global_examples: 256}, or global_tokens: 4M: on all devices together"},
-    {"top layout", "deepspeed fsdp strategy parallelism distributed ddp sharding fullshard sharded zero3 distributedtype",
+    {"top layout",
+     "deepspeed fsdp strategy parallelism distributed ddp sharding fullshard sharded zero3 distributedtype",
      "write layout: {zero: 3} for what FSDP and ZeRO-3 do, zero: 0 for plain data parallelism; framework: deepspeed or "
      "fsdp says by which; left out, the plan chooses"},
     {"top layout", "backend communicationbackend nccl collective dist distbackend",
      "every plan counts on the vendor's library (NCCL, RCCL); its settings are told in run: {environment: {NCCL_DEBUG: "
      "WARN}}"},
-    {"top layout", "torchcompile compile inductor cudagraphs",
-     "write compiled: true"},
+    {"top layout", "torchcompile compile inductor cudagraphs", "write compiled: true"},
     {"top", "mixedprecision amp fp16 bf16 fp8 halfprecision torchdtype loadprecision autocast",
      "write precision: bf16, fp16, fp8 or another of the list"},
     {"top objective", "maxcost costlimit maxspend spendlimit cap costcap maxusd usd dollars price",
@@ -141,19 +143,22 @@ constexpr Answer kAnswers[] = {
      "a run is well while its processes live and its steps go on: run: {observe: {heartbeat: FILE}}; an endpoint's "
      "probes stand in the file of stoker serve"},
     {"top run",
-     "logging wandb mlflow tensorboard comet clearml monitoring metrics tracking experiment experimenttracking reportto",
+     "logging wandb mlflow tensorboard comet clearml monitoring metrics tracking experiment experimenttracking "
+     "reportto",
      "what the program reports elsewhere is its own, as in its command; what Stoker reads of its log is run: {observe: "
      "{step_pattern: \"step {step}/{} loss {loss}\"}}"},
     {"top run", "logs log logdir logfile output stdout stderr outputfile errorfile",
      "every rank's output is kept with the run: stoker logs RUN; a file of the program's own is its command's"},
     {"top", "evaluation eval evalsteps evaluationstrategy validation validationsplit evalevery",
-     "an evaluation is a step: run: {steps: [{name: train, command: ...}, {name: eval, after: [train], command: ...}]}; "
+     "an evaluation is a step: run: {steps: [{name: train, command: ...}, {name: eval, after: [train], command: "
+     "...}]}; "
      "its time is not part of a training's plan"},
     {"top checkpoint", "savesteps saveevery savestrategy saveinterval savefrequency frequency",
      "write checkpoint: {every: 30m}: as time, not steps; left out, the best one is computed. What the program is told "
      "is run: {checkpoint: {every: auto}}"},
     {"top run", "resume resumefrom resumefromcheckpoint loadcheckpoint warmstart",
-     "a run goes on from its own newest checkpoint by itself (run: {checkpoint: {folder: checkpoints}}); from another's "
+     "a run goes on from its own newest checkpoint by itself (run: {checkpoint: {folder: checkpoints}}); from "
+     "another's "
      "it is run: {checkpoint: {restore_from: s3://BUCKET/PREFIX}}"},
     {"top run", "earlystopping patience stopwhen targetloss convergence",
      "the program ends itself; a bound on time is run: {timeout: 12h}"},
@@ -188,12 +193,14 @@ constexpr Answer kAnswers[] = {
     {"where top", "arch architecture cputype",
      "sizes have their processors: name those that may be used, as where: {sizes: [...]}"},
     {"top model stack", "cuda cudaversion driver driverversion pythonversion python torch torchversion cudnn",
-     "a plan needs the framework's version alone: framework_version: 2.5; what a run needs of its node is run: {requires: "
+     "a plan needs the framework's version alone: framework_version: 2.5; what a run needs of its node is run: "
+     "{requires: "
      "{driver: \"550\", python_modules: [torch]}}"},
     {"top traffic",
      "maxmodellen gpumemoryutilization maxnumseqs maxbatchsize maxnumbatchedtokens kvcachedtype maxcontext "
      "maxbatch swapspace enforceeager servedmodelname",
-     "an engine's settings follow from the plan, and stand in what it renders (stoker deploy FILE --render); the traffic "
+     "an engine's settings follow from the plan, and stand in what it renders (stoker deploy FILE --render); the "
+     "traffic "
      "says what they must hold: prompt_tokens, output_tokens; of the cache, kv_precision: fp8"},
     {"traffic", "peak peakrps peakqps burst maxrps peakrate spike busy",
      "requests_per_second is the rate at the busiest time; how uneven it is then is arrival_cv: 2"},
@@ -207,7 +214,8 @@ constexpr Answer kAnswers[] = {
     {"traffic", "dailyusers dau mau monthlyusers activeusers registeredusers",
      "write traffic: {users: 500, active_share: 0.2}: who has access, and which share is there at the busiest time"},
     {"traffic", "hours hoursperday dutycycle weekend workinghours businesshours schedule timezone openinghours",
-     "an endpoint is paid while it stands: period: 200h says how long it is kept; at which hours is not part of a plan"},
+     "an endpoint is paid while it stands: period: 200h says how long it is kept; at which hours is not part of a "
+     "plan"},
     {"traffic", "imagespersecond imagespermin pixels images",
      "write traffic: {requests_per_second: 2}: a request is one image"},
     {"traffic", "streaming stream sse",
@@ -222,17 +230,18 @@ constexpr Answer kAnswers[] = {
     {"latency objective",
      "tokenspersecondperuser tpsperuser tokenspersecondperstream userspeed speedperuser interactivity",
      "write objective: {latency: {tpot_p95: 50ms}}: 20 tokens/s for each user are 50ms for each further token"},
-    {"objective", "uptime resilience failover redundant nplus1",
-     "write objective: {survive_one_replica_lost: true}"},
+    {"objective", "uptime resilience failover redundant nplus1", "write objective: {survive_one_replica_lost: true}"},
     {"objective", "cost speed weights tradeoff preference priority importance maximize maximise",
-     "write objective: {minimize: cost, time or energy} for what matters most, and the other as a limit: deadline: 14d, "
+     "write objective: {minimize: cost, time or energy} for what matters most, and the other as a limit: deadline: "
+     "14d, "
      "budget: $20k"},
     {"objective", "due duedate deadlinedate enddate finishby by until",
      "write objective: {deadline: 14d}: how long it may take, from its start"},
     {"speculation", "model method k numtokens lookahead ngram eagle medusa drafter",
      "write speculation: {tokens_ahead: 3, acceptance: 0.7}, and draft_parameters: 1B for a draft model of its own"},
     {"disk", "scratch nvme localssd local iops count",
-     "a plan counts managed disks by size and throughput: disk: {type: premium-ssd-v2, size: 1TiB, throughput: 500MB/s}; "
+     "a plan counts managed disks by size and throughput: disk: {type: premium-ssd-v2, size: 1TiB, throughput: "
+     "500MB/s}; "
      "local disks come with the size"},
     {"run", "gpuspernode gpupertask gpuspertask taskspernode ntaskspernode nprocpernode processespernode",
      "write run: {ranks_per_node: 8, gpus: 1}: gpus and cpus are those of one rank"},
@@ -241,7 +250,8 @@ constexpr Answer kAnswers[] = {
     {"run", "backoff backofflimit retrydelay retrypolicy restartpolicy onexitcode",
      "write run: {restarts: 3}; exit codes that mean \"again\" are transient_exit_codes: [75]"},
     {"run", "artifacts outputs inputs sync upload download results files copy",
-     "nothing is copied: the command reads and writes where the node does; checkpoints alone are put elsewhere, as run: "
+     "nothing is copied: the command reads and writes where the node does; checkpoints alone are put elsewhere, as "
+     "run: "
      "{checkpoint: {upload: {to: s3://BUCKET/PREFIX}}}"},
     {"top run", "git repo repository branch commit gitref gitrepo",
      "the code is what lies in run: {folder: code}; what is checked out there is for the step before, as a command"},

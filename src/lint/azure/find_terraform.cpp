@@ -444,8 +444,8 @@ static bool is_rewritten(const File& file, std::string_view variable) {
         return at != std::string_view::npos && at + use.size() < text.size() &&
                std::string_view(", )").find(text[at + use.size()]) != std::string_view::npos;
     };
-    return uses(file) || std::any_of(file.neighbours.begin(), file.neighbours.end(),
-                                     [&](const auto& each) { return uses(*each); });
+    return uses(file) ||
+           std::any_of(file.neighbours.begin(), file.neighbours.end(), [&](const auto& each) { return uses(*each); });
 }
 
 void find_terraform(File& file, const ReadOptions& options) {

@@ -63,9 +63,8 @@ void read_command(File& file, Container& container, const ReadOptions& options) 
             pieces.push_back({0, static_cast<std::uint32_t>(word.text.size()), word.span,
                               same ? Piece::Kind::verbatim : Piece::Kind::changed});
         }
-        const File* guest =
-            read_guest(file, std::string(word.text), std::move(pieces), {Kind::launch}, options, &container,
-                       word.node ? word.node->source : word.source);
+        const File* guest = read_guest(file, std::string(word.text), std::move(pieces), {Kind::launch}, options,
+                                       &container, word.node ? word.node->source : word.source);
         if (guest) container.scripts.push_back(guest);
         return;
     }

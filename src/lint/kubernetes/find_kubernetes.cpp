@@ -430,8 +430,7 @@ private:
     // What a RayJob hands to the cluster that it makes: a command line.
     void entrypoint(const Node& root) {
         const Node* text = root.at({"spec", "entrypoint"});
-        if (text && text->is_scalar() && !text->text.empty())
-            read_text_guest(file_, *text, {Kind::launch}, options_);
+        if (text && text->is_scalar() && !text->text.empty()) read_text_guest(file_, *text, {Kind::launch}, options_);
     }
 
     void config_map(const Node& root) {

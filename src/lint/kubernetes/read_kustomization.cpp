@@ -143,8 +143,8 @@ private:
         if (!text || text->size() > kMostBytes / 64 || text->find('\0') != std::string::npos) return nullptr;
         made_.neighbours.push_back(std::make_unique<File>(path_from(made_.path(), relative), std::move(*text)));
         const File& read = *made_.neighbours.back();
-        Node& whole = made_.tree.make(read.source(), Shape::string,
-                                      {0, static_cast<std::uint32_t>(read.source().text().size())});
+        Node& whole =
+            made_.tree.make(read.source(), Shape::string, {0, static_cast<std::uint32_t>(read.source().text().size())});
         whole.text = read.source().text();
         return &whole;
     }
@@ -206,7 +206,8 @@ private:
             const std::string_view path = equals == std::string_view::npos ? file.text : file.text.substr(equals + 1);
             Node* whole = whole_file(prefix + std::string(path));
             if (!whole) continue;
-            whole->key = equals == std::string_view::npos ? path.substr(path.rfind('/') + 1) : file.text.substr(0, equals);
+            whole->key =
+                equals == std::string_view::npos ? path.substr(path.rfind('/') + 1) : file.text.substr(0, equals);
             made_.tree.append(data, *whole);
         }
         made_.tree.append(map, data);

@@ -72,8 +72,9 @@ TEST(ReadKustomization, APatchThatReplacesAll) {
 
 // What is mended wherever the manifest is applied is not told of the manifest, and what one overlay leaves is.
 TEST(ReadKustomization, WhatEveryOverlayMendsIsNotTold) {
-    const std::string untagged = "apiVersion: v1\nkind: Pod\nmetadata: {name: t}\nspec:\n  containers:\n    - name: t\n      "
-                                 "image: ghcr.io/acme/t\n      resources: {limits: {nvidia.com/gpu: 1}}\n";
+    const std::string untagged =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: t}\nspec:\n  containers:\n    - name: t\n      "
+        "image: ghcr.io/acme/t\n      resources: {limits: {nvidia.com/gpu: 1}}\n";
     const std::string tagged = "resources: [../base]\nimages: [{name: ghcr.io/acme/t, newTag: \"1.5\"}]\n";
     const auto places = [&](const std::string& dev) {
         return CheckedTree{{{"base/pod.yaml", untagged},
@@ -89,8 +90,9 @@ TEST(ReadKustomization, WhatEveryOverlayMendsIsNotTold) {
 
 // A finding in what several overlays take from one base stands once, where it was written.
 TEST(ReadKustomization, AMistakeOfTheBaseIsToldOnce) {
-    const std::string base = "apiVersion: v1\nkind: Pod\nmetadata: {name: t}\nspec:\n  hostPID: true\n  containers:\n    - "
-                             "name: t\n      image: ghcr.io/acme/t:1.0\n      resources: {limits: {nvidia.com/gpu: 1}}\n";
+    const std::string base =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: t}\nspec:\n  hostPID: true\n  containers:\n    - "
+        "name: t\n      image: ghcr.io/acme/t:1.0\n      resources: {limits: {nvidia.com/gpu: 1}}\n";
     const auto overlay = [](const std::string& tag) {
         return "resources: [../base]\nimages: [{name: ghcr.io/acme/t, newTag: \"" + tag + "\"}]\n";
     };
@@ -105,11 +107,12 @@ TEST(ReadKustomization, AMistakeOfTheBaseIsToldOnce) {
 // [nvidia.com/gpu] in a path is a key with dots in it.
 TEST(ReadKustomization, ReplacementsAtKeysWithDots) {
     const auto tree = [](const std::string& count) {
-        return kustomized("configMapGenerator: [{name: size, literals: [gpus=" + count +
-                              "]}]\nreplacements:\n  - source: {kind: ConfigMap, name: size, fieldPath: data.gpus}\n    "
-                              "targets:\n      - select: {kind: Pod}\n        fieldPaths: "
-                              "[\"spec.containers.[name=t].resources.limits.[nvidia.com/gpu]\"]\n",
-                          {});
+        return kustomized(
+            "configMapGenerator: [{name: size, literals: [gpus=" + count +
+                "]}]\nreplacements:\n  - source: {kind: ConfigMap, name: size, fieldPath: data.gpus}\n    "
+                "targets:\n      - select: {kind: Pod}\n        fieldPaths: "
+                "[\"spec.containers.[name=t].resources.limits.[nvidia.com/gpu]\"]\n",
+            {});
     };
     EXPECT_EQ(tree("0.5").places("K8S006").size(), 1u);
     EXPECT_EQ(tree("2").places("K8S006"), Places{});
@@ -119,10 +122,13 @@ TEST(ReadKustomization, ReplacementsAtKeysWithDots) {
 TEST(ReadKustomization, MountedScriptsOfGeneratedConfigMaps) {
     const auto tree = [](const std::string& options) {
         return CheckedTree{
-            {{"kustomization.yaml", "resources: [job.yaml]\nconfigMapGenerator: [{name: s, files: [go.sh=bin/start.sh]}]\n"},
+            {{"kustomization.yaml",
+              "resources: [job.yaml]\nconfigMapGenerator: [{name: s, files: [go.sh=bin/start.sh]}]\n"},
              {"job.yaml",
-              "apiVersion: batch/v1\nkind: Job\nmetadata: {name: t}\nspec:\n  template:\n    spec:\n      volumes: [{name: "
-              "s, configMap: {name: s}}]\n      containers:\n        - name: t\n          image: ghcr.io/acme/t:1.0\n      "
+              "apiVersion: batch/v1\nkind: Job\nmetadata: {name: t}\nspec:\n  template:\n    spec:\n      volumes: "
+              "[{name: "
+              "s, configMap: {name: s}}]\n      containers:\n        - name: t\n          image: ghcr.io/acme/t:1.0\n  "
+              "    "
               "    command: [bash, /s/go.sh]\n          resources: {limits: {nvidia.com/gpu: 8}}\n          "
               "volumeMounts: [{name: s, mountPath: /s}]\n"},
              {"bin/start.sh", "#!/bin/bash\nset -e\ntorchrun --nnodes=2 --nproc_per_node=8 " + options + "train.py\n"}},
@@ -134,11 +140,12 @@ TEST(ReadKustomization, MountedScriptsOfGeneratedConfigMaps) {
 
 // The old label in a patch of a component: the kustomization itself does not hold the word.
 TEST(ReadKustomization, LabelsOfAComponentsPatch) {
-    CheckedTree tree = kustomized(
-        "components: [c]\n",
-        {{"c/kustomization.yaml", "kind: Component\npatches: [{path: p.yaml, target: {kind: Pod}}]\n"},
-         {"c/p.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: any}\nspec:\n  nodeSelector: "
-                      "{beta.kubernetes.io/instance-type: Standard_NC24ads_A100_v4}\n"}});
+    CheckedTree tree =
+        kustomized("components: [c]\n",
+                   {{"c/kustomization.yaml", "kind: Component\npatches: [{path: p.yaml, target: {kind: Pod}}]\n"},
+                    {"c/p.yaml",
+                     "apiVersion: v1\nkind: Pod\nmetadata: {name: any}\nspec:\n  nodeSelector: "
+                     "{beta.kubernetes.io/instance-type: Standard_NC24ads_A100_v4}\n"}});
     EXPECT_EQ(tree.places("K8S010"), Places{"c/p.yaml:5"});
 }
 

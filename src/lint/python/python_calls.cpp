@@ -1,5 +1,6 @@
 // What calls give: those of texts, lists and paths, defaults, and functions of the file itself.
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 #include "lint/python/python_reader.h"
@@ -10,11 +11,11 @@ namespace {
 
 constexpr int kMostInlined = 4;
 
-std::string_view last_name(std::string_view path) {
+std::string_view py_last_name(std::string_view path) {
     return path.substr(path.rfind('.') == std::string_view::npos ? 0 : path.rfind('.') + 1);
 }
 
-bool any_of(std::string_view text, std::initializer_list<std::string_view> list) {
+bool py_is_any(std::string_view text, std::initializer_list<std::string_view> list) {
     return std::find(list.begin(), list.end(), text) != list.end();
 }
 
@@ -36,7 +37,7 @@ PyValue PythonReader::default_of(const Call& call, std::size_t at, std::string_v
 
 PyValue PythonReader::value_of_call(Call& call, int depth) {
     using Kind = PyValue::Kind;
-    const std::string_view path = call.path, name = last_name(path);
+    const std::string_view path = call.path, name = py_last_name(path);
     const PyValue* first = call.arguments.empty() ? nullptr : &call.arguments.front();
     if (telling_ && inlined_ == 0) called(call);
     if (call.receiver && path.find('.') != std::string_view::npos) {
@@ -48,8 +49,8 @@ PyValue PythonReader::value_of_call(Call& call, int depth) {
         }
         if (name == "copy" && (call.receiver->is_dict() || call.receiver->is_list())) return *call.receiver;
     }
-    if (any_of(path, {"os.environ.copy", "dict", "collections.OrderedDict", "OrderedDict", "SimpleNamespace",
-                      "types.SimpleNamespace", "EasyDict"})) {
+    if (py_is_any(path, {"os.environ.copy", "dict", "collections.OrderedDict", "OrderedDict", "SimpleNamespace",
+                         "types.SimpleNamespace", "EasyDict"})) {
         PyValue made = PyValue::of(Kind::dict, call.span);
         if (first && first->is_dict())
             made = *first;
@@ -59,7 +60,8 @@ PyValue PythonReader::value_of_call(Call& call, int depth) {
         settings(made);
         return made;
     }
-    if (any_of(path, {"os.environ.get", "os.getenv", "getenv", "environ.get"})) return default_of(call, 1, "default");
+    if (py_is_any(path, {"os.environ.get", "os.getenv", "getenv", "environ.get"}))
+        return default_of(call, 1, "default");
     if (name == "add_argument" && first && first->known()) {
         std::string option = first->joined();
         for (const PyValue& each : call.arguments)
@@ -72,15 +74,15 @@ PyValue PythonReader::value_of_call(Call& call, int depth) {
         if (value.known()) arguments_[option] = value;
         return PyValue::unknown(call.span);
     }
-    if (any_of(name, {"Option", "Argument"})) return default_of(call, 0, "default");
-    if (any_of(name, {"Field", "field"})) return default_of(call, 0, "default");
-    if (first && (any_of(path, {"str", "int", "shlex.split", "shlex.quote", "quote", "os.path.expanduser", "os.fspath",
-                                "copy.deepcopy", "copy.copy", "deepcopy"}) ||
-                  (any_of(path, {"list", "tuple"}) && first->is_list())))
+    if (py_is_any(name, {"Option", "Argument"})) return default_of(call, 0, "default");
+    if (py_is_any(name, {"Field", "field"})) return default_of(call, 0, "default");
+    if (first && (py_is_any(path, {"str", "int", "shlex.split", "shlex.quote", "quote", "os.path.expanduser",
+                                   "os.fspath", "copy.deepcopy", "copy.copy", "deepcopy"}) ||
+                  (py_is_any(path, {"list", "tuple"}) && first->is_list())))
         return *first;
-    if (any_of(path, {"len"}) && first && first->is_list() && !first->open)
+    if (py_is_any(path, {"len"}) && first && first->is_list() && !first->open)
         return PyValue::whole(static_cast<long long>(first->items.size()), call.span);
-    if (first && first->is_text() && any_of(name, {"dedent", "cleandoc"})) {
+    if (first && first->is_text() && py_is_any(name, {"dedent", "cleandoc"})) {
         PyValue value = py_dedented(*first);
         return name == "cleandoc" ? py_stripped(value, true, true, "\n") : value;
     }
@@ -89,7 +91,7 @@ PyValue PythonReader::value_of_call(Call& call, int depth) {
         blank.add_text(" ", call.span);
         return py_joined(first->items, blank, first->open);
     }
-    if (first && any_of(path, {"os.path.join", "Path", "pathlib.Path", "PurePath", "osp.join", "path.join"})) {
+    if (first && py_is_any(path, {"os.path.join", "Path", "pathlib.Path", "PurePath", "osp.join", "path.join"})) {
         PyValue made = PyValue::of(Kind::text, call.span);
         for (const PyValue& part : call.arguments) {
             if (!made.pieces.empty()) made.add_text("/", part.span);
@@ -109,7 +111,7 @@ PyValue PythonReader::text_method(const Call& call, std::string_view name) const
     const PyValue& text = *call.receiver;
     const PyValue* first = call.arguments.empty() ? nullptr : &call.arguments.front();
     if (name == "join" && first && first->is_list()) return py_joined(first->items, text, first->open);
-    if (any_of(name, {"strip", "lstrip", "rstrip"}))
+    if (py_is_any(name, {"strip", "lstrip", "rstrip"}))
         return py_stripped(text, name != "rstrip", name != "lstrip", first && first->known() ? first->joined() : "");
     if (name == "replace" && call.arguments.size() >= 2 && first->known())
         return py_replaced(text, first->joined(), call.arguments[1]);
@@ -120,7 +122,7 @@ PyValue PythonReader::text_method(const Call& call, std::string_view name) const
         return list;
     }
     if (name == "format") return filled_in(call);
-    if (any_of(name, {"encode", "expanduser", "as_posix", "resolve", "absolute"})) return text;
+    if (py_is_any(name, {"encode", "expanduser", "as_posix", "resolve", "absolute"})) return text;
     if (name == "joinpath" && first) {
         PyValue made = text;
         for (const PyValue& part : call.arguments) {
@@ -182,7 +184,8 @@ bool PythonReader::changes_variable(const Call& call, std::string_view name) {
         for (const auto& [key, value] : call.named) environment_entry("os.environ", key, value);
         return true;
     }
-    if (!any_of(name, {"append", "extend", "insert", "update", "remove", "pop", "clear", "setdefault"})) return false;
+    if (!py_is_any(name, {"append", "extend", "insert", "update", "remove", "pop", "clear", "setdefault"}))
+        return false;
     PyValue* changed = find(variable);
     if (!changed || (!changed->is_list() && !changed->is_dict())) return false;
     if (changed->is_dict()) {
@@ -197,7 +200,7 @@ bool PythonReader::changes_variable(const Call& call, std::string_view name) {
         settings(*changed);
         return true;
     }
-    if (branches_ > 0 || !first || !any_of(name, {"append", "extend"}) || (name == "extend" && !first->is_list())) {
+    if (branches_ > 0 || !first || !py_is_any(name, {"append", "extend"}) || (name == "extend" && !first->is_list())) {
         changed->open = true;
     } else if (name == "append") {
         changed->items.push_back(*first);

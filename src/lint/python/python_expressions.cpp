@@ -1,5 +1,7 @@
 // Expressions: texts, lists and dicts with what their parts come to.
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 
 #include "base/text.h"
 #include "lint/python/python_reader.h"
@@ -27,7 +29,7 @@ int level_of(std::string_view sign) {
     return sign == "**" ? 8 : 0;
 }
 
-PyValue truth(bool value, Span span) {
+PyValue py_truth(bool value, Span span) {
     PyValue made = PyValue::of(PyValue::Kind::truth, span);
     made.add_text(value ? "True" : "False", span);
     return made;
@@ -38,8 +40,7 @@ PyValue truth(bool value, Span span) {
 std::string_view PythonReader::text_of(const Cursor& in) const {
     if (in.end()) return {};
     const PyToken& token = (*in.tokens)[in.at];
-    return token.kind == PyToken::Kind::text ? std::string_view()
-                                             : all_.substr(token.span.begin, token.span.size());
+    return token.kind == PyToken::Kind::text ? std::string_view() : all_.substr(token.span.begin, token.span.size());
 }
 
 bool PythonReader::is(const Cursor& in, std::string_view word) const {
@@ -114,7 +115,7 @@ PyValue PythonReader::combined(std::string_view sign, PyValue left, PyValue righ
         return right;
     }
     if ((sign == "==" || sign == "!=") && left.known() && right.known()) {
-        PyValue made = truth((left.joined() == right.joined()) == (sign == "=="), left.span);
+        PyValue made = py_truth((left.joined() == right.joined()) == (sign == "=="), left.span);
         if (left.assumed() || right.assumed()) made.assume();
         return made;
     }
@@ -171,7 +172,7 @@ PyValue PythonReader::unary(Cursor& in, int depth) {
     if (take(in, "not")) {
         PyValue value = expression(in, 4, depth + 1);
         if (value.kind == PyValue::Kind::truth && value.known() && !value.assumed())
-            return truth(value.joined() != "True", span);
+            return py_truth(value.joined() != "True", span);
         return PyValue::unknown(span);
     }
     if (take(in, "-")) {
@@ -216,7 +217,7 @@ PyValue PythonReader::primary(Cursor& in, int depth) {
     }
     ++in.at;
     if (token.kind != PyToken::Kind::name) return PyValue::unknown(token.span);
-    if (text == "True" || text == "False") return truth(text == "True", token.span);
+    if (text == "True" || text == "False") return py_truth(text == "True", token.span);
     if (text == "None") return PyValue::of(PyValue::Kind::none, token.span);
     PyValue value = PyValue::unknown(token.span);
     if (const PyValue* variable = find(text)) value = *variable;
@@ -382,8 +383,7 @@ PyValue PythonReader::texts(Cursor& in, int depth) {
 void PythonReader::decode(const PyToken& token, PyValue& to, int depth) {
     std::uint32_t from = token.body.begin;
     const auto flush = [&](std::uint32_t until) {
-        if (until > from)
-            to.pieces.push_back({std::string(all_.substr(from, until - from)), {from, until}, true});
+        if (until > from) to.pieces.push_back({std::string(all_.substr(from, until - from)), {from, until}, true});
     };
     for (std::uint32_t at = token.body.begin; at < token.body.end && to.pieces.size() < kMostTextPieces;) {
         const char c = all_[at];
@@ -395,7 +395,9 @@ void PythonReader::decode(const PyToken& token, PyValue& to, int depth) {
             switch (next) {
                 case 'n': to.add_text("\n", host); break;
                 case 't': to.add_text("\t", host); break;
-                case '\\': case '"': case '\'': to.add_text(std::string_view(&all_[at + 1], 1), host); break;
+                case '\\':
+                case '"':
+                case '\'': to.add_text(std::string_view(&all_[at + 1], 1), host); break;
                 case '\n': break;
                 case '\r': size = at + 2 < token.body.end && all_[at + 2] == '\n' ? 3 : 2; break;
                 default: to.add_text(all_.substr(at, 2), host);
@@ -444,7 +446,8 @@ void PythonReader::arguments(Cursor& in, Call& call, int depth) {
             for (const auto& [key, value] : more.entries) call.named.emplace_back(key, value);
         } else if (take(in, "*")) {
             const PyValue more = expression(in, 1, depth + 1);
-            if (more.is_list() && !call.open) call.arguments.insert(call.arguments.end(), more.items.begin(), more.items.end());
+            if (more.is_list() && !call.open)
+                call.arguments.insert(call.arguments.end(), more.items.begin(), more.items.end());
             call.open = call.open || !more.is_list() || more.open;
         } else if ((*in.tokens)[in.at].kind == PyToken::Kind::name && in.at + 1 < in.last &&
                    text_of({in.tokens, in.at + 1, in.last}) == "=") {

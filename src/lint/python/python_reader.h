@@ -113,8 +113,8 @@ private:
     std::map<std::string, PyValue, std::less<>> arguments_;  // of argparse: what has a default
     std::vector<Scope> scopes_;                              // the file's own first
     std::set<std::string, std::less<>> changed_elsewhere_;   // global names that functions set
-    int branches_ = 0;   // if, for, while, try around the statement
-    int inlined_ = 0;    // within a function that is followed for its value
+    int branches_ = 0;                                       // if, for, while, try around the statement
+    int inlined_ = 0;                                        // within a function that is followed for its value
     bool telling_ = false;
     std::size_t steps_ = 0;
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMostBlocks = 30;
 
-bool one_of_these(std::string_view text, std::initializer_list<std::string_view> list) {
+bool py_keyword_in(std::string_view text, std::initializer_list<std::string_view> list) {
     return std::find(list.begin(), list.end(), text) != list.end();
 }
 
@@ -137,7 +137,8 @@ void PythonReader::block(std::uint32_t first, std::uint32_t last, std::vector<Py
             k = behind;
             continue;
         }
-        if (one_of_these(keyword, {"if", "elif", "else", "for", "while", "try", "except", "finally", "with", "match", "case"})) {
+        if (py_keyword_in(
+                keyword, {"if", "elif", "else", "for", "while", "try", "except", "finally", "with", "match", "case"})) {
             // The header's own calls; what stands behind its colon on one line; the block below.
             ++word.at;
             bool main = false;

@@ -103,9 +103,9 @@ private:
         tokens_.all.push_back(token);
     }
     void sign() {
-        static constexpr std::string_view kLong[] = {"**=", "//=", ">>=", "<<=", "...", "==", "!=", "<=", ">=", "+=",
-                                                     "-=",  "*=",  "/=",  "%=",  "|=",  "&=", "^=", "->", ":=", "**",
-                                                     "//",  "<<",  ">>",  "@="};
+        static constexpr std::string_view kLong[] = {
+            "**=", "//=", ">>=", "<<=", "...", "==", "!=", "<=", ">=", "+=", "-=", "*=",
+            "/=",  "%=",  "|=",  "&=",  "^=",  "->", ":=", "**", "//", "<<", ">>", "@="};
         std::uint32_t size = 1;
         for (const std::string_view each : kLong)
             if (text_.substr(at_, each.size()) == each) {

@@ -110,7 +110,8 @@ void PyFlat::copy(const PyValue& of, std::size_t begin, std::size_t end, PyValue
         if (piece.known) {
             part.text = piece.text.substr(offset, stop - begin);
             if (piece.verbatim)
-                part.host = {piece.host.begin + offset, piece.host.begin + offset + static_cast<std::uint32_t>(stop - begin)};
+                part.host = {piece.host.begin + offset,
+                             piece.host.begin + offset + static_cast<std::uint32_t>(stop - begin)};
         }
         to.pieces.push_back(std::move(part));
         begin = stop;

@@ -22,11 +22,11 @@ struct PyPiece {
 struct PyValue {
     enum class Kind : std::uint8_t { unknown, text, number, truth, none, list, dict };
     Kind kind = Kind::unknown;
-    std::vector<PyPiece> pieces;                            // text, number, truth
-    std::vector<PyValue> items;                             // list
-    std::vector<std::pair<std::string, PyValue>> entries;   // dict
-    bool open = false;    // a list or dict may hold more than is seen
-    bool spread = false;  // *x among items
+    std::vector<PyPiece> pieces;                           // text, number, truth
+    std::vector<PyValue> items;                            // list
+    std::vector<std::pair<std::string, PyValue>> entries;  // dict
+    bool open = false;                                     // a list or dict may hold more than is seen
+    bool spread = false;                                   // *x among items
     Span span;
     std::uint32_t origin = 0;  // where the first literal of it begins: who it is, however it is changed later
 

@@ -30,7 +30,8 @@ bool starts_programs(std::string_view word) {
 // subprocess.run, os.system, run_command: what is given words or a text to run.
 bool runs_what_it_is_given(std::string_view path) {
     const std::string name = lower(path.substr(path.rfind('.') == std::string_view::npos ? 0 : path.rfind('.') + 1));
-    if (one_of(name, {"run", "call", "popen", "sh", "bash", "system", "sbatch", "local", "sudo", "getoutput"})) return true;
+    if (one_of(name, {"run", "call", "popen", "sh", "bash", "system", "sbatch", "local", "sudo", "getoutput"}))
+        return true;
     return has_part(name, {"check_", "exec", "spawn", "shell", "run_", "_run", "cmd", "command", "submit", "launch",
                            "getstatus", "subprocess"});
 }
@@ -232,7 +233,8 @@ void PythonReader::called(const Call& call) {
         list.items = call.arguments;
         list.open = call.open;
         if (has_part(call.path, {"execl", "spawnl"}) && list.items.size() > 1) list.items.erase(list.items.begin());
-        if (std::all_of(list.items.begin(), list.items.end(), [](const PyValue& item) { return !item.is_list() && !item.is_dict(); }))
+        if (std::all_of(list.items.begin(), list.items.end(),
+                        [](const PyValue& item) { return !item.is_list() && !item.is_dict(); }))
             command(list, environment);
     }
 }

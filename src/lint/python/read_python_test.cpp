@@ -48,7 +48,8 @@ def main(bf16, extra):
         cmd.append("--bf16")
     subprocess.check_call(cmd + extra)
 )");
-    EXPECT_EQ(grown, "python -m torch.distributed.run --nproc_per_node=4 train.py --save-every=100 \"${py_more[@]}\"\n");
+    EXPECT_EQ(grown,
+              "python -m torch.distributed.run --nproc_per_node=4 train.py --save-every=100 \"${py_more[@]}\"\n");
 }
 
 TEST(ReadPython, FunctionsThatReturnACommand) {
@@ -145,9 +146,10 @@ TEST(ReadPython, IsOnlyWhatStartsPrograms) {
 // Whatever the bytes: no crash, and no guest of what is no Python.
 TEST(ReadPython, BrokenTexts) {
     for (const std::string text :
-         {"subprocess.run([", "subprocess.run(f\"{a", "cmd = [\"torchrun\", *", "x = {**", "subprocess.run(\"\"\"torchrun",
-          "def f(", "class A:\n  def b(self, subprocess=[\"torchrun\"", "subprocess.run((((((((((", "a = b = = c subprocess",
-          "subprocess.run(\"{}\".format(", "subprocess\\", "lambda subprocess: (", "if subprocess: run([\"a\",) for"})
+         {"subprocess.run([", "subprocess.run(f\"{a", "cmd = [\"torchrun\", *", "x = {**",
+          "subprocess.run(\"\"\"torchrun", "def f(", "class A:\n  def b(self, subprocess=[\"torchrun\"",
+          "subprocess.run((((((((((", "a = b = = c subprocess", "subprocess.run(\"{}\".format(", "subprocess\\",
+          "lambda subprocess: (", "if subprocess: run([\"a\",) for"})
         python(text);
     std::string deep = "subprocess.run(";
     for (int k = 0; k < 20000; ++k) deep += "[(";

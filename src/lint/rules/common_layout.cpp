@@ -61,7 +61,8 @@ std::optional<Counted> batch_tasks_per_node(const File& batch, int component) {
 std::optional<Counted> batch_devices(const File& batch, int component) {
     if (const Directive* gres = batch_option(batch, "gres", component); gres && gres->value.known())
         if (const auto count = gpu_count(gres->value.text, true)) return Counted{*count, gres->value};
-    if (const Directive* per_node = batch_option(batch, "gpus-per-node", component); per_node && per_node->value.known()) {
+    if (const Directive* per_node = batch_option(batch, "gpus-per-node", component);
+        per_node && per_node->value.known()) {
         const auto count = gpu_count(per_node->value.text, false);
         return count ? std::optional<Counted>({*count, per_node->value}) : std::nullopt;
     }
@@ -72,7 +73,8 @@ std::optional<Counted> batch_devices(const File& batch, int component) {
             return Counted{*count / nodes->count, all->value};
         return std::nullopt;
     }
-    if (const Directive* per_task = batch_option(batch, "gpus-per-task", component); per_task && per_task->value.known()) {
+    if (const Directive* per_task = batch_option(batch, "gpus-per-task", component);
+        per_task && per_task->value.known()) {
         const auto count = gpu_count(per_task->value.text, false);
         const auto tasks = batch_tasks_per_node(batch, component);
         if (count && tasks) return Counted{*count * tasks->count, per_task->value};

@@ -47,10 +47,11 @@ TEST(CommonLayout, CountsRanksOnlyWhenTheyAreWritten) {
 
 // What one part of a heterogeneous job asks for says nothing of the other.
 TEST(CommonLayout, PartsOfAHeterogeneousJob) {
-    const auto file = read_file("x.sbatch",
-                                "#!/bin/bash\n#SBATCH --nodes=1 --ntasks-per-node=1 --cpus-per-task=64\n#SBATCH hetjob\n"
-                                "#SBATCH --nodes=4 --ntasks-per-node=8 --gpus-per-node=8\nsrun --het-group=0 python a.py &\n"
-                                "srun --het-group 1 python b.py\nsrun --het-group=0,1 python c.py\npython d.py\n");
+    const auto file =
+        read_file("x.sbatch",
+                  "#!/bin/bash\n#SBATCH --nodes=1 --ntasks-per-node=1 --cpus-per-task=64\n#SBATCH hetjob\n"
+                  "#SBATCH --nodes=4 --ntasks-per-node=8 --gpus-per-node=8\nsrun --het-group=0 python a.py &\n"
+                  "srun --het-group 1 python b.py\nsrun --het-group=0,1 python c.py\npython d.py\n");
     ASSERT_EQ(file->script.commands.size(), 4u);
     const auto nodes = [&](std::size_t command) {
         const auto counted = batch_nodes(*file, component_of(*file, file->script.commands[command]));

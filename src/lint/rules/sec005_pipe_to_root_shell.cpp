@@ -51,7 +51,8 @@ void check_sec005(const File& file, Report& report) {
     for_each_part(file, [&](const File& part) {
         if (part.script.commands.empty()) return;
         // At boot and in the build of an image, the shell is root's.
-        const bool root = part.kinds.has(Kind::cloud_init) || part.outermost().kinds.any({Kind::cloud_init, Kind::dockerfile}) ||
+        const bool root = part.kinds.has(Kind::cloud_init) ||
+                          part.outermost().kinds.any({Kind::cloud_init, Kind::dockerfile}) ||
                           part.outermost().kinds.any({Kind::terraform, Kind::bicep, Kind::arm});
         const auto& commands = part.script.commands;
         for (std::size_t k = 0; k < commands.size(); ++k) {

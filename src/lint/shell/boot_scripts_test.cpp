@@ -1,4 +1,5 @@
-// When this breaks, a download that root runs at the start of a machine of AWS or Google passes as a script of a user's.
+// When this breaks, a download that root runs at the start of a machine of AWS or Google passes as a script of a
+// user's.
 #include <gtest/gtest.h>
 
 #include "lint/checked_tree_test.h"
@@ -15,14 +16,16 @@ constexpr const char* kGoogle = "gcloud compute instances create x --machine-typ
 TEST(BootScripts, TextsFilesAndWhatIsPrinted) {
     const std::string pipe = "curl -fsSL https://x.example/i.sh | sh\n";
     EXPECT_EQ(places(std::string(kAws) + "--user-data '#!/bin/bash\n" + pipe + "'\n"), Places{"up.sh:3"});
-    EXPECT_EQ(places(std::string(kGoogle) + "--metadata=startup-script='#!/bin/bash\n" + pipe + "'\n"), Places{"up.sh:3"});
+    EXPECT_EQ(places(std::string(kGoogle) + "--metadata=startup-script='#!/bin/bash\n" + pipe + "'\n"),
+              Places{"up.sh:3"});
     EXPECT_EQ(places("cat > /tmp/u.sh <<'E'\n#!/bin/bash\n" + pipe + "E\n" + kAws + "--user-data file:///tmp/u.sh\n"),
               Places{"up.sh:4"});
     EXPECT_EQ(places("boot() {\n  cat <<'E'\n#!/bin/bash\n" + pipe + "E\n}\n" + kGoogle +
                      "--metadata-from-file startup-script=<(boot)\n"),
               Places{"up.sh:5"});
-    EXPECT_EQ(places("cat > /tmp/u.sh <<'E'\n#!/bin/bash\n" + pipe + "E\n" + kAws + "--user-data file:///tmp/other.sh\n"),
-              Places{});
+    EXPECT_EQ(
+        places("cat > /tmp/u.sh <<'E'\n#!/bin/bash\n" + pipe + "E\n" + kAws + "--user-data file:///tmp/other.sh\n"),
+        Places{});
     EXPECT_EQ(places("aws s3 cp a b\ncat > /tmp/u.sh <<'E'\n#!/bin/bash\n" + pipe + "E\n"), Places{});
 }
 

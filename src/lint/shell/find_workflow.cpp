@@ -483,7 +483,7 @@ private:
     std::vector<std::vector<EnvVar>> rounds_;  // of the matrix around here
     std::vector<Step> steps_;
     std::vector<const Node*> included_;  // documents of GitLab that this one takes in
-    std::vector<Quantity> devices_;  // what a task of SkyPilot or dstack asks for on each node
+    std::vector<Quantity> devices_;      // what a task of SkyPilot or dstack asks for on each node
     const StepDialect* dialect_ = nullptr;
     std::size_t variable_files_ = 0;
 };

@@ -11,7 +11,7 @@ namespace stoker::lint {
 namespace {
 
 constexpr std::size_t kMostSteps = 400'000;
-constexpr std::size_t kMostItems = 4096, kMostTextPieces = 4096;
+constexpr std::size_t kMostItems = 4096, kMostTextPieces = 4096, kMostTextBytes = 256u << 10;
 constexpr int kMostExpressionDepth = 40;
 
 // How tightly a sign binds; 0: no sign between two values.
@@ -159,7 +159,7 @@ PyValue PythonReader::combined(std::string_view sign, PyValue left, PyValue righ
         append_text(made, left, "left");
         if (path) made.add_text("/", right.span);
         append_text(made, right, "right");
-        if (made.pieces.size() > kMostTextPieces) return {};
+        if (made.pieces.size() > kMostTextPieces || made.bytes() > kMostTextBytes) return {};
         return made;
     }
     PyValue nothing = PyValue::unknown(left.span);
@@ -220,7 +220,10 @@ PyValue PythonReader::primary(Cursor& in, int depth) {
     if (text == "True" || text == "False") return py_truth(text == "True", token.span);
     if (text == "None") return PyValue::of(PyValue::Kind::none, token.span);
     PyValue value = PyValue::unknown(token.span);
-    if (const PyValue* variable = find(text)) value = *variable;
+    if (const PyValue* variable = find(text)) {
+        steps_ += variable->weight();
+        value = *variable;
+    }
     return postfix(in, std::move(value), std::string(text), depth);
 }
 
@@ -253,6 +256,9 @@ PyValue PythonReader::postfix(Cursor& in, PyValue value, std::string path, int d
             arguments(in, call, depth);
             call.span = {value.span.begin, in.at > 0 ? (*in.tokens)[in.at - 1].span.end : here.end};
             PyValue made = value_of_call(call, depth);
+            if (made.bytes() > kMostTextBytes || made.pieces.size() > kMostTextPieces)
+                made = PyValue::unknown(call.span);
+            steps_ += made.weight();
             if (made.span.empty()) made.span = call.span;
             path = call.path + "()";
             value = std::move(made);
@@ -429,6 +435,7 @@ void PythonReader::formatted(Span field, PyValue& to, int depth) {
     const std::string_view written = all_.substr(field.begin, field.size());
     Cursor in{&inside.all, 0, static_cast<std::uint32_t>(inside.all.size())};
     const PyValue value = depth > 8 ? PyValue() : expression(in, 1, depth + 8);
+    if (to.bytes() + value.bytes() > kMostTextBytes) return to.add_unknown(written, field);
     if (in.end() || (is(in, "!") && (written.ends_with("!s") || written.ends_with("!r")))) {
         append_text(to, value, written);
         if (value.kind == PyValue::Kind::unknown) to.pieces.back().host = field;

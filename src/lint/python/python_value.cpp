@@ -28,6 +28,19 @@ std::string PyValue::joined() const {
     return all;
 }
 
+std::size_t PyValue::bytes() const {
+    std::size_t all = 0;
+    for (const PyPiece& piece : pieces) all += piece.text.size();
+    return all;
+}
+
+std::size_t PyValue::weight() const {
+    std::size_t all = 1 + pieces.size() + bytes() / 64;
+    for (const PyValue& item : items) all += item.weight();
+    for (const auto& entry : entries) all += entry.second.weight();
+    return all;
+}
+
 std::optional<long long> PyValue::number() const {
     if (kind != Kind::number || !known()) return std::nullopt;
     std::string digits = joined();

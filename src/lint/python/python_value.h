@@ -39,6 +39,8 @@ struct PyValue {
     void assume();               // known by a default alone
     std::string joined() const;  // unknown parts left out
     std::optional<long long> number() const;
+    std::size_t bytes() const;   // of its own text
+    std::size_t weight() const;  // how much there is to copy
     PyValue* find(std::string_view key);
     const PyValue* find(std::string_view key) const { return const_cast<PyValue*>(this)->find(key); }
     void put(std::string_view key, PyValue value);

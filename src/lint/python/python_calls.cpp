@@ -140,7 +140,7 @@ PyValue PythonReader::filled_in(const Call& call) const {
     const PyFlat flat(text);
     PyValue made = PyValue::of(PyValue::Kind::text, text.span);
     made.origin = text.origin;
-    std::size_t from = 0, count = 0;
+    std::size_t from = 0, count = 0, grown = 0;
     for (std::size_t at = 0; at < flat.text.size();) {
         const char c = flat.text[at];
         if ((c == '{' || c == '}') && at + 1 < flat.text.size() && flat.text[at + 1] == c) {
@@ -155,6 +155,8 @@ PyValue PythonReader::filled_in(const Call& call) const {
             const bool number = name.find_first_not_of("0123456789") == std::string::npos && name.size() < 4;
             const std::size_t place = name.empty() ? count++ : number ? std::stoul(name) : std::string::npos;
             const PyValue* value = call.argument(place, number ? "" : name);
+            if (value && (grown += value->bytes() + value->pieces.size()) > (256u << 10))
+                return PyValue::unknown(text.span);
             if (value && written.find(':') == std::string::npos)
                 append_text(made, *value, name);
             else

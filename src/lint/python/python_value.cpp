@@ -6,6 +6,8 @@
 
 namespace stoker::lint {
 
+static constexpr std::size_t kMostGrown = 256u << 10;  // bytes of a text that is put together
+
 bool PyValue::known() const {
     if (kind != Kind::text && kind != Kind::number && kind != Kind::truth) return false;
     return std::all_of(pieces.begin(), pieces.end(), [](const PyPiece& piece) { return piece.known; });
@@ -177,8 +179,10 @@ PyValue py_replaced(const PyValue& value, std::string_view what, const PyValue& 
     if (what.empty()) return value;
     const PyFlat flat(value);
     PyValue made = empty_like(value);
-    std::size_t at = 0;
+    std::size_t at = 0, grown = 0;
+    const std::size_t each = by.bytes() + by.pieces.size() + 1;
     for (std::size_t next = flat.text.find(what); next != std::string::npos; next = flat.text.find(what, at)) {
+        if ((grown += each) > kMostGrown) return PyValue::unknown(value.span);
         flat.copy(value, at, next, made);
         append_text(made, by, what);
         at = next + what.size();
@@ -204,7 +208,9 @@ PyValue py_joined(const std::vector<PyValue>& items, const PyValue& by, bool ope
     PyValue made = PyValue::of(PyValue::Kind::text, by.span);
     if (!items.empty()) made.origin = items.front().origin;
     bool first = true;
+    std::size_t grown = 0;
     for (const PyValue& item : items) {
+        if ((grown += item.bytes() + by.bytes() + 1) > kMostGrown) return PyValue::unknown(by.span);
         if (!first) made.pieces.insert(made.pieces.end(), by.pieces.begin(), by.pieces.end());
         first = false;
         append_text(made, item, "word");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/document.h"
+#include "base/table.h"
 
 namespace stoker {
 

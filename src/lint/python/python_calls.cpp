@@ -36,12 +36,12 @@ PyValue PythonReader::default_of(const Call& call, std::size_t at, std::string_v
 }
 
 PyValue PythonReader::value_of_call(Call& call, int depth) {
-    using Kind = PyValue::Kind;
+    using Sort = PyValue::Kind;
     const std::string_view path = call.path, name = py_last_name(path);
     const PyValue* first = call.arguments.empty() ? nullptr : &call.arguments.front();
     if (telling_ && inlined_ == 0) called(call);
     if (call.receiver && path.find('.') != std::string_view::npos) {
-        if (changes_variable(call, name)) return PyValue::of(Kind::none, call.span);
+        if (changes_variable(call, name)) return PyValue::of(Sort::none, call.span);
         if (call.receiver->is_text()) return text_method(call, name);
         if (call.receiver->is_dict() && name == "get" && first && first->known()) {
             if (const PyValue* entry = call.receiver->find(first->joined())) return *entry;
@@ -51,7 +51,7 @@ PyValue PythonReader::value_of_call(Call& call, int depth) {
     }
     if (py_is_any(path, {"os.environ.copy", "dict", "collections.OrderedDict", "OrderedDict", "SimpleNamespace",
                          "types.SimpleNamespace", "EasyDict"})) {
-        PyValue made = PyValue::of(Kind::dict, call.span);
+        PyValue made = PyValue::of(Sort::dict, call.span);
         if (first && first->is_dict())
             made = *first;
         else
@@ -87,12 +87,12 @@ PyValue PythonReader::value_of_call(Call& call, int depth) {
         return name == "cleandoc" ? py_stripped(value, true, true, "\n") : value;
     }
     if (first && path == "shlex.join" && first->is_list()) {
-        PyValue blank = PyValue::of(Kind::text, call.span);
+        PyValue blank = PyValue::of(Sort::text, call.span);
         blank.add_text(" ", call.span);
         return py_joined(first->items, blank, first->open);
     }
     if (first && py_is_any(path, {"os.path.join", "Path", "pathlib.Path", "PurePath", "osp.join", "path.join"})) {
-        PyValue made = PyValue::of(Kind::text, call.span);
+        PyValue made = PyValue::of(Sort::text, call.span);
         for (const PyValue& part : call.arguments) {
             if (!made.pieces.empty()) made.add_text("/", part.span);
             append_text(made, part, "part");

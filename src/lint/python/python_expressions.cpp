@@ -108,10 +108,10 @@ PyValue PythonReader::expression(Cursor& in, int least, int depth) {
 }
 
 PyValue PythonReader::combined(std::string_view sign, PyValue left, PyValue right) {
-    using Kind = PyValue::Kind;
+    using Sort = PyValue::Kind;
     if (sign == "or") {
         if (left.known() && !left.joined().empty()) return left;
-        if (left.kind == Kind::unknown) right.assume();
+        if (left.kind == Sort::unknown) right.assume();
         return right;
     }
     if ((sign == "==" || sign == "!=") && left.known() && right.known()) {
@@ -154,7 +154,7 @@ PyValue PythonReader::combined(std::string_view sign, PyValue left, PyValue righ
     // A text and what is joined to it; a path and what is below it.
     const bool path = sign == "/" && (left.is_text() || right.is_text());
     if ((sign == "+" && (left.is_text() || right.is_text())) || path) {
-        PyValue made = PyValue::of(Kind::text, left.span);
+        PyValue made = PyValue::of(Sort::text, left.span);
         made.origin = left.is_text() ? left.origin : right.origin;
         append_text(made, left, "left");
         if (path) made.add_text("/", right.span);

@@ -94,8 +94,8 @@ PyValue PyValue::whole(long long number, Span span) {
 }
 
 void append_text(PyValue& to, const PyValue& value, std::string_view name) {
-    using Kind = PyValue::Kind;
-    if (value.kind == Kind::text || value.kind == Kind::number || value.kind == Kind::truth)
+    using Sort = PyValue::Kind;
+    if (value.kind == Sort::text || value.kind == Sort::number || value.kind == Sort::truth)
         to.pieces.insert(to.pieces.end(), value.pieces.begin(), value.pieces.end());
     else
         to.add_unknown(name, value.span);

@@ -264,7 +264,7 @@ void PythonReader::settings(const PyValue& dict) {
 }
 
 bool PythonReader::json_text(const PyValue& value, Guest& to, int depth) {
-    using Kind = PyValue::Kind;
+    using Sort = PyValue::Kind;
     const Span end{value.span.end, value.span.end};
     if (depth > 20 || value.open) return false;
     if (value.is_dict() || value.is_list()) {
@@ -288,7 +288,7 @@ bool PythonReader::json_text(const PyValue& value, Guest& to, int depth) {
         to.add(value.is_dict() ? "}" : "]", end);
         return true;
     }
-    if (value.kind == Kind::none) {
+    if (value.kind == Sort::none) {
         to.add("null", value.span);
     } else if (!value.known() || value.assumed()) {
         to.add("\"auto\"", value.span);
@@ -297,7 +297,7 @@ bool PythonReader::json_text(const PyValue& value, Guest& to, int depth) {
         to.add("\"", {value.span.begin, value.span.begin});
         for (const PyPiece& piece : value.pieces) to.add(piece.text, piece.host, piece.verbatim);
         to.add("\"", end);
-    } else if (value.kind == Kind::truth) {
+    } else if (value.kind == Sort::truth) {
         to.add(value.joined() == "True" ? "true" : "false", value.span);
     } else {
         std::string digits = value.joined();

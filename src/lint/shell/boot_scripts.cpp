@@ -2,6 +2,7 @@
 // what a function prints; and texts for the shell of another user.
 #include <algorithm>
 
+#include "lint/shell/called_scripts.h"
 #include "lint/shell/launch_finder.h"
 
 namespace stoker::lint {

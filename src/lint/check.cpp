@@ -153,6 +153,9 @@ std::vector<Applied> applied_kustomizations(const std::vector<const File*>& file
 
 // Rules that look at objects alone, so that what a kustomization makes is judged by them as a manifest is.
 bool judges_objects(std::string_view rule) {
+    // What joins several files speaks of what is applied already.
+    for (const Rule& each : all_rules())
+        if (each.id == rule && each.bundle) return false;
     for (const std::string_view family :
          {"K8S", "IMG", "NET", "RUN", "SKU", "COST", "SEC007", "SEC008", "SEC009", "SEC010"})
         if (rule.starts_with(family)) return true;

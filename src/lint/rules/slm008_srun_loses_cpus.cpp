@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "lint/rules/common_scripts.h"
+#include "lint/rules/common_layout.h"
 #include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
@@ -58,7 +58,9 @@ void check_slm008(const File& file, Report& report) {
     for (const File* sourced : script.sourced)
         if (sets_them(sourced->script)) return;
     const auto cpus_of = [&](const Command& command) {
-        const Directive* asked = batch_option(*batch, "cpus-per-task", component_of(*batch, command));
+        const int component = component_of(*batch, command);
+        if (component != kAnyComponent && !batch_devices(*batch, component)) return static_cast<const Directive*>(nullptr);
+        const Directive* asked = batch_option(*batch, "cpus-per-task", component);
         return asked && asked->value.as_int().value_or(1) >= 2 ? asked : nullptr;
     };
     const auto& commands = script.commands;

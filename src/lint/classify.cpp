@@ -105,7 +105,7 @@ bool runs_programs(std::string_view text) {
 // A file of steps that call what rules speak of; a playbook may hold manifests, too.
 Kinds of_steps(std::string_view path, std::string_view text) {
     if (!step_dialect_of(path, text) ||
-        !(runs_programs(text) || has_any(text, {"uses: ./", "template: ", "Standard_N"})))
+        !(runs_programs(text) || has_any(text, {"uses: ./", "template: ", "Standard_N", "extends:"})))
         return {};
     return has_any(text, {"apiVersion:"}) ? Kinds{Kind::workflow, Kind::k8s} : Kinds{Kind::workflow};
 }

@@ -20,8 +20,7 @@ TEST(BootScripts, TextsFilesAndWhatIsPrinted) {
               Places{"up.sh:3"});
     EXPECT_EQ(places("cat > /tmp/u.sh <<'E'\n#!/bin/bash\n" + pipe + "E\n" + kAws + "--user-data file:///tmp/u.sh\n"),
               Places{"up.sh:4"});
-    EXPECT_EQ(places("boot() {\n  cat <<'E'\n#!/bin/bash\n" + pipe + "E\n}\n" + kGoogle +
-                     "--metadata-from-file startup-script=<(boot)\n"),
+    EXPECT_EQ(places("boot() {\n  cat <<'E'\n#!/bin/bash\n" + pipe + "E\n}\n" + kAws + "--user-data \"$(boot)\"\n"),
               Places{"up.sh:5"});
     EXPECT_EQ(
         places("cat > /tmp/u.sh <<'E'\n#!/bin/bash\n" + pipe + "E\n" + kAws + "--user-data file:///tmp/other.sh\n"),

@@ -221,8 +221,7 @@ std::string count_remedy(std::string_view key, std::string_view text) {
         return fmt::format("leave {} out: the plan finds it", key);
     if (one_of_words(word, "all max maximum unlimited inf infinite"))
         return key == "gpus" || key == "nodes" ? "leave it out: a plan finds how many; where: {max_nodes: 8} is a bound"
-                                               : ""; where: {max_nodes: 8} is a bound"
-                                               : fmt::format("leave {} out where there is no limit", key);
+                                               : "";
     if (const auto spelled = spelled_number(word); spelled && spelled->second.empty())
         return fmt::format("write {}: {}", key, short_number(spelled->first));
     std::string_view rest = trim(text);

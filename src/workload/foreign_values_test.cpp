@@ -90,7 +90,7 @@ TEST(ForeignValues, WhatIsReadOneWayIsSaid) {
 
 TEST(ForeignValues, ChoicesByOtherNames) {
     EXPECT_EQ(remedy("precision: fp8_e4m3"), "write precision: fp8");
-    EXPECT_EQ(remedy("precision: float32"), "write precision: fp32");
+    EXPECT_EQ(remedy("precision: float"), "write precision: fp32");
     EXPECT_NE(remedy("layout: {recompute: true}").find("recompute: full"), std::string::npos);
     EXPECT_NE(remedy("framework: hf").find("transformers"), std::string::npos);
     EXPECT_EQ(remedy("where: {os: Ubuntu 22.04}"), "write os: linux");

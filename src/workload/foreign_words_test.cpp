@@ -73,9 +73,16 @@ TEST(ForeignWords, OfTrainersEnginesAndClustersAreAnswered) {
     answered("run: {command: [a], artifacts: [b]}", "upload: {to: ");
     answered("run: {command: [a], git: u}", "folder: code");
     const std::string endpoint = "version: 1\nkind: inference\nmodel: llama-3-8b\n";
-    EXPECT_NE(said("traffic: {peak_rps: 10}", endpoint).find("busiest time"), std::string::npos);
-    EXPECT_NE(said("traffic: {cache_hit_rate: 0.5}", endpoint).find("cached_prompt_tokens"), std::string::npos);
-    EXPECT_NE(said("traffic: {dau: 10}", endpoint).find("active_share"), std::string::npos);
+    EXPECT_NE(said("traffic: {requests_per_second: 2, prompt_tokens: 100, output_tokens: 100, peak_rps: 10}", endpoint)
+                  .find("busiest time"),
+              std::string::npos);
+    EXPECT_NE(
+        said("traffic: {requests_per_second: 2, prompt_tokens: 100, output_tokens: 100, cache_hit_rate: 0.5}", endpoint)
+            .find("cached_prompt_tokens"),
+        std::string::npos);
+    EXPECT_NE(said("traffic: {requests_per_second: 2, prompt_tokens: 100, output_tokens: 100, dau: 10}", endpoint)
+                  .find("active_share"),
+              std::string::npos);
 }
 
 // A file that is only run is read by another table.

@@ -59,7 +59,8 @@ void check_slm008(const File& file, Report& report) {
         if (sets_them(sourced->script)) return;
     const auto cpus_of = [&](const Command& command) {
         const int component = component_of(*batch, command);
-        if (component != kAnyComponent && !batch_devices(*batch, component)) return static_cast<const Directive*>(nullptr);
+        if (component != kAnyComponent && !batch_devices(*batch, component))
+            return static_cast<const Directive*>(nullptr);
         const Directive* asked = batch_option(*batch, "cpus-per-task", component);
         return asked && asked->value.as_int().value_or(1) >= 2 ? asked : nullptr;
     };

@@ -176,7 +176,15 @@ Usd Usd::from_double(double dollars) {
 
 Result<double> parse_count(std::string_view text) {
     TRY(const Number number, begin(text, kCountForms));
-    const auto scale = scale_of(lower(number.rest));
+    const std::string suffix = lower(number.rest);
+    if (suffix == "ki" || suffix == "mi") {  // a context of 8Ki tokens
+        const auto value = value_of<double>(number);
+        const double binary = suffix == "ki" ? 1024 : 1024 * 1024;
+        if (!value || *value * binary > kMostCount)
+            return refused(trim(text), "is out of range (at most 1e24)", kCountForms);
+        return *value * binary;
+    }
+    const auto scale = scale_of(suffix);
     if (!scale) return refused(trim(text), "has the unknown suffix " + shown(number.rest), kCountForms);
     const auto value = value_of<double>(number, *scale);
     if (!value || *value > kMostCount) return refused(trim(text), "is out of range (at most 1e24)", kCountForms);
@@ -228,11 +236,34 @@ Result<Bytes> parse_bytes(std::string_view text) {
 Result<Seconds> parse_seconds(std::string_view text) {
     constexpr double kYear = 365.25 * 86400;
     static constexpr Unit kUnits[] = {
-        {"us", 1e-6},    {"ms", 1e-3},     {"s", 1},      {"sec", 1},       {"secs", 1},       {"second", 1},
-        {"seconds", 1},  {"m", 60},        {"min", 60},   {"mins", 60},     {"minute", 60},    {"minutes", 60},
-        {"h", 3600},     {"hr", 3600},     {"hrs", 3600}, {"hour", 3600},   {"hours", 3600},   {"d", 86400},
-        {"day", 86400},  {"days", 86400},  {"w", 604800}, {"week", 604800}, {"weeks", 604800}, {"y", kYear},
-        {"year", kYear}, {"years", kYear},
+        {"us", 1e-6},
+        {"ms", 1e-3},
+        {"s", 1},
+        {"sec", 1},
+        {"secs", 1},
+        {"second", 1},
+        {"seconds", 1},
+        {"m", 60},
+        {"min", 60},
+        {"mins", 60},
+        {"minute", 60},
+        {"minutes", 60},
+        {"h", 3600},
+        {"hr", 3600},
+        {"hrs", 3600},
+        {"hour", 3600},
+        {"hours", 3600},
+        {"d", 86400},
+        {"day", 86400},
+        {"days", 86400},
+        {"w", 604800},
+        {"week", 604800},
+        {"weeks", 604800},
+        {"month", kYear / 12},
+        {"months", kYear / 12},
+        {"y", kYear},
+        {"year", kYear},
+        {"years", kYear},
     };
     const std::string_view body = trim(text);
     double total = 0, last_factor = std::numeric_limits<double>::infinity();

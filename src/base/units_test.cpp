@@ -56,9 +56,22 @@ TEST(Units, BytesNeedAUnit) {
 // Durations are one number with a unit or several, the longest unit first; m is minutes.
 TEST(Units, DurationsCombineUnits) {
     const std::pair<const char*, double> cases[] = {
-        {"90m", 5400},   {"7d", 604800}, {"500ms", 0.5},           {"1h30m", 5400}, {"14 days", 14 * 86400.0},
-        {"2w", 1209600}, {"3ms", 0.003}, {"1 h 30 min 5 s", 5405}, {"1.5h", 5400},  {"10us", 1e-5},
-        {"0", 0},        {"0s", 0},      {"2 Hours", 7200},        {"1e3s", 1000},
+        {"3 months", 7'889'400},
+        {"1 year", 31'557'600},
+        {"90m", 5400},
+        {"7d", 604800},
+        {"500ms", 0.5},
+        {"1h30m", 5400},
+        {"14 days", 14 * 86400.0},
+        {"2w", 1209600},
+        {"3ms", 0.003},
+        {"1 h 30 min 5 s", 5405},
+        {"1.5h", 5400},
+        {"10us", 1e-5},
+        {"0", 0},
+        {"0s", 0},
+        {"2 Hours", 7200},
+        {"1e3s", 1000},
     };
     for (const auto& [text, value] : cases) {
         const auto seconds = parse_seconds(text);

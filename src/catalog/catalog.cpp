@@ -325,7 +325,8 @@ int NodeType::usable_vcpus() const {
 }
 
 std::string NodeType::rdma_name() const {
-    return rdma_generation.empty() || rdma_generation == "none" ? upper(rdma) : rdma_generation;
+    if (!rdma_generation.empty() && rdma_generation != "none") return rdma_generation;
+    return rdma == "roce" ? "RoCE" : upper(rdma);
 }
 
 }  // namespace stoker

@@ -10,6 +10,7 @@
 #include "base/embedded.h"
 #include "base/text.h"
 #include "catalog/field_reader.h"
+#include "catalog/geography.h"
 #include "catalog/names.h"
 
 namespace stoker {
@@ -69,6 +70,8 @@ Result<Catalog> CatalogReader::read() {
     read_regions();
     for (const CatalogFile* prices : files_under("catalog/prices/", ".tsv")) read_prices(*prices);
     catalog_.replace_prices(std::move(prices_read_));
+    for (const RegionPriceRatio& ratio : region_price_ratios())
+        if (!catalog_.regions_of(ratio.cloud).empty()) catalog_.note_region(ratio.cloud, ratio.region);
     read_retirements();
     read_images();
     read_disks();

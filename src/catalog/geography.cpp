@@ -105,4 +105,23 @@ int distance_from_home(std::string_view home, std::string_view cloud, std::strin
     return known ? 2 : 3;
 }
 
+std::span<const RegionPriceRatio> region_price_ratios() {
+    static const std::vector<RegionPriceRatio>* const all = [] {
+        auto* read = new std::vector<RegionPriceRatio>;
+        const auto table =
+            Tsv::read(embedded_bytes("catalog/region_price_ratios.tsv"), "data/catalog/region_price_ratios.tsv");
+        if (!table) return read;
+        const auto cloud = table->column("cloud"), region = table->column("region"), low = table->column("low"),
+                   high = table->column("high");
+        if (!cloud || !region || !low || !high) return read;
+        for (std::size_t i = 0; i < table->rows(); ++i) {
+            const auto least = table->number(i, *low), most = table->number(i, *high);
+            if (least && most && *least > 0 && *most >= *least)
+                read->push_back({table->at(i, *cloud), table->at(i, *region), *least, *most});
+        }
+        return read;
+    }();
+    return *all;
+}
+
 }  // namespace stoker

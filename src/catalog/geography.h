@@ -1,7 +1,10 @@
-// Which part of the world a cloud region lies in, from its name, and whether ordinary subscriptions may use it. Unknown
-// regions satisfy no residency rule. The tables are data/catalog/places.tsv and region_access.tsv.
+// Which part of the world a cloud region lies in, from its name, whether ordinary subscriptions may use it, and what it
+// costs beside others. Unknown regions satisfy no residency rule. The tables are data/catalog/places.tsv,
+// region_access.tsv and region_price_ratios.tsv.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,5 +24,12 @@ RegionAccess access_of(std::string_view cloud, std::string_view region);
 // How far a region is from what the user can be expected to want: 0 where `home` is (a region or a geography; empty: in
 // a well-known region), more elsewhere. `near` asks for the very region, where home is one.
 int distance_from_home(std::string_view home, std::string_view cloud, std::string_view region, bool near);
+
+// List prices of a region as shares of those of the cloud's cheapest region: what is known where its price list is not.
+struct RegionPriceRatio {
+    std::string_view cloud, region;
+    double low = 1, high = 1;
+};
+std::span<const RegionPriceRatio> region_price_ratios();
 
 }  // namespace stoker

@@ -113,6 +113,17 @@ Result<ModelMatch> Catalog::match_model(std::string_view name) const {
         rest.resize(cut);
         if (const auto found = known(rest)) return match.index = *found, match;
     }
+    // What is published under a name with such words of its own (Mistral-Nemo-Base-2407) is meant by one without them,
+    // or with others, as long as that is no second model.
+    std::optional<int> meant;
+    bool several = false;
+    for (std::size_t i = 0; i < models_.size(); ++i)
+        for (const std::string& alias : models_[i].aliases)
+            if (fold_name(plain_model_name(alias)) == fold_name(rest)) {
+                several = several || (meant && *meant != static_cast<int>(i));
+                meant = static_cast<int>(i);
+            }
+    if (meant && !several) return match.index = *meant, match;
     // Some owners put their own name in front once more: Meta-Llama-3-8B. Any other word makes another model.
     if (const std::size_t dash = rest.find('-'); dash != std::string::npos && is_owner(models_, rest.substr(0, dash)))
         if (const auto found = known(rest.substr(dash + 1))) return match.index = *found, match;

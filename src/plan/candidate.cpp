@@ -73,6 +73,12 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     candidate.node_per_hour = Usd::from_double(offer.usd_per_hour);
     candidate.price_is_estimate = offer.estimate;
     candidate.priced = offer.priced;
+    if (!offer.listed_in.empty()) {
+        candidate.price_is_of = offer.listed_in;
+        for (const RegionPriceRatio& ratio : context.unlisted)
+            if (ratio.cloud == choice.node->cloud && ratio.region == offer.region)
+                candidate.list_ratio = {ratio.low, (ratio.low + ratio.high) / 2, ratio.high};
+    }
     candidate.price_provenance = offer.provenance;
     candidate.nodes = point.nodes;
     candidate.layout = point.layout;

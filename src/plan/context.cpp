@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "catalog/geography.h"
 #include "plan/chance.h"
 #include "plan/constraints/constraint.h"
 #include "plan/evidence.h"
@@ -178,6 +177,62 @@ Rejection line(int type, std::string region, Refusal refusal) {
             .text = std::move(refusal.text)};
 }
 
+// Regions that the work is to run in and of which no price at all is known: those that are named, or the well-known
+// ones of where the data has to stay, when nothing of the one cloud that is asked for has a price there.
+std::vector<RegionPriceRatio> unlisted_regions(const Context& context) {
+    const auto& where = context.workload.where;
+    const auto& stay = where.residency.empty() && where.regions.empty() ? context.options.residency : where.residency;
+    const auto listed = [&](std::string_view cloud, const auto& is_meant) {
+        return std::any_of(context.catalog.prices().begin(), context.catalog.prices().end(), [&](const Price& price) {
+            return context.node(price.node_type).cloud == cloud && is_meant(price.region);
+        });
+    };
+    const auto may_stay = [&](std::string_view region) {
+        return std::any_of(stay.begin(), stay.end(),
+                           [&](const std::string& place) { return same_geography(place, region); });
+    };
+    std::vector<RegionPriceRatio> out;
+    for (const RegionPriceRatio& ratio : region_price_ratios()) {
+        const bool named = std::find(where.regions.begin(), where.regions.end(), ratio.region) != where.regions.end();
+        const bool the_cloud = where.clouds.size() == 1 && where.clouds.front() == ratio.cloud;
+        const bool to_stay = where.regions.empty() && the_cloud && may_stay(ratio.region) &&
+                             access_of(ratio.cloud, ratio.region) == RegionAccess::well_known;
+        if (named ? !listed(ratio.cloud, [&](std::string_view region) { return region == ratio.region; })
+                  : to_stay && !listed(ratio.cloud, may_stay))
+            out.push_back(ratio);
+    }
+    return out;
+}
+
+// Offers in such regions: the least list price of this machine elsewhere, as a bracket. Spot follows no list.
+void offer_unlisted(Context& context, int type, std::vector<Offer>& offers) {
+    for (const RegionPriceRatio& ratio : context.unlisted) {
+        if (ratio.cloud != context.node(type).cloud) continue;
+        for (const Pricing pricing : {Pricing::on_demand, Pricing::reserved_1y, Pricing::reserved_3y}) {
+            const Price* least = nullptr;
+            for (const Price& price : context.catalog.prices_of(type))
+                if (price.pricing == pricing && price.os == context.workload.where.os && !price.estimate &&
+                    (least == nullptr || price.per_hour < least->per_hour))
+                    least = &price;
+            if (least == nullptr) continue;
+            ++context.considered;
+            const double usd = least->per_hour.dollars();
+            Offer offer{.region = std::string(ratio.region),
+                        .pricing = pricing,
+                        .usd_per_hour = usd * (ratio.low + ratio.high) / 2,
+                        .low = usd * ratio.low,
+                        .high = usd * ratio.high,
+                        .estimate = true,
+                        .listed_in = least->region,
+                        .provenance = least->provenance};
+            if (auto refusal = refuse_offer(context, type, offer))
+                context.rejected.add(line(type, offer.region, std::move(*refusal)));
+            else
+                offers.push_back(std::move(offer));
+        }
+    }
+}
+
 std::vector<Offer> offers_of(Context& context, int type) {
     const NodeType& node = context.node(type);
     const auto& where = context.workload.where;
@@ -222,6 +277,7 @@ std::vector<Offer> offers_of(Context& context, int type) {
                                            context.workload.objective.latency.any());
         offers.push_back(std::move(offer));
     }
+    offer_unlisted(context, type, offers);
     const bool own = node.cloud == "on-prem" || node.cloud == "this-machine";
     if (offers.empty() && own && context.catalog.prices_of(type).empty()) {
         offers.push_back({.region = node.cloud, .pricing = Pricing::owned, .priced = false});
@@ -312,6 +368,7 @@ Context make_context(const Workload& workload, const Catalog& catalog, const Pla
             if (is_asked_for(context, static_cast<int>(i))) return true;
         return false;
     };
+    context.unlisted = unlisted_regions(context);
     context.accelerator_missing = !workload.where.accelerators.empty() && !any();
     for (std::size_t i = 0; i < catalog.node_types().size(); ++i) {
         const int type = static_cast<int>(i);

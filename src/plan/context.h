@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/geography.h"
 #include "plan/plan.h"
 
 namespace stoker {
@@ -20,6 +21,7 @@ struct Offer {
     double usd_per_hour = 0;
     double low = 0, high = 0;  // dollars per hour
     bool estimate = false, priced = true;
+    std::string listed_in = {};  // another region, whose list price this is made from; empty: it has one of its own
     Provenance provenance = {};
     std::vector<std::string> zones = {};  // known only when list-skus was given
     int far = 0;  // 0: at home, or a well-known region; more: further from what the user can be expected to want
@@ -115,6 +117,7 @@ struct Context {
     std::vector<NodeChoice> choices;  // in catalogue order
     RejectionLog rejected;
     std::int64_t considered = 0;
+    std::vector<RegionPriceRatio> unlisted = {};  // regions that are asked for, and of which no price is known
     bool accelerator_missing = false;  // none of where.accelerators can be had: NVIDIA is planned instead, and said
     std::string image;
 

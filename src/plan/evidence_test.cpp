@@ -99,6 +99,23 @@ TEST(NearestRunHeld, ServicesHoldItInTheLatencyThatWasMeasured) {
     EXPECT_GE(first.ttft_p95_s.high, 4.99 * first.ttft_p95_s.mid);
 }
 
+// The chance to keep latency limits comes from that interval, too: what a near run missed is not promised.
+TEST(NearestRunHeld, AServicePromisesNoLimitThatTheNearRunMissed) {
+    constexpr std::string_view asked =
+        "kind: inference\nmodel: llama-3-8b\ntraffic: {requests_per_second: 1, prompt_tokens: 500, output_tokens: "
+        "100}\nobjective: {latency: {tpot_p95: 60ms}}\n";
+    const Prediction alone = plan_of(two_sizes(), asked).candidates[0].prediction;
+    const Prediction held = plan_of(two_sizes(), asked, with_run(6, 1, "out_tokens_per_s")).candidates[0].prediction;
+    EXPECT_GE(alone.latency_chance, 0.9);
+    EXPECT_GE(held.tpot_p95_s.high, 5.99 * held.tpot_p95_s.mid);
+    EXPECT_LT(held.latency_chance, alone.latency_chance);
+    EXPECT_DOUBLE_EQ(held.latency_chance, chance_below(held.tpot_p95_s, 0.06));
+    // A run that was faster, or is nothing like this, takes nothing away.
+    for (const auto& run : {with_run(0.5, 1, "out_tokens_per_s"), with_run(6, 6, "out_tokens_per_s")})
+        EXPECT_DOUBLE_EQ(plan_of(two_sizes(), asked, run).candidates[0].prediction.latency_chance,
+                         alone.latency_chance);
+}
+
 // Nobody published speech: a rate of it that is told without a wide interval is believed.
 TEST(Evidence, SpeechIsMeasuredNowhere) {
     const Plan plan = plan_of(two_sizes(),

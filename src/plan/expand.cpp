@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -34,6 +37,7 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
                   .gpu = choice.accelerator != nullptr,
                   .named = context.size_was_named(choice.type),
                   .known_elsewhere = choice.known_elsewhere,
+                  .sure_alone = point.sure_alone,
                   .latency_s = point.latency_s,
                   .worth = point.worth,
                   .set_up = point.set_up,
@@ -106,6 +110,30 @@ TieRules tie_rules(const PlanSettings& settings) {
             .most_for_evidence = settings.most_for_evidence};
 }
 
+namespace {
+
+// A file that describes a machine of one's own without a count promises no second one: of each, no more than the fewest
+// that keep the limits with the least against them.
+void keep_fewest_uncounted(const Context& context, std::vector<Option>& options) {
+    std::map<int, std::pair<int, int>> least;  // by choice: doubts, nodes
+    const auto uncounted = [&](const Option& option) {
+        const NodeType& node = *context.choices[static_cast<std::size_t>(option.choice)].node;
+        return node.cloud == "on-prem" && node.available <= 0 && !context.workload.where.pinned_nodes(node);
+    };
+    for (const Option& option : options) {
+        if (!uncounted(option)) continue;
+        const std::pair known(option.doubts, option.nodes);
+        const auto [at, first] = least.try_emplace(option.choice, known);
+        at->second = std::min(at->second, known);
+    }
+    if (least.empty()) return;
+    std::erase_if(options, [&](const Option& option) {
+        return uncounted(option) && option.nodes > least.at(option.choice).second;
+    });
+}
+
+}  // namespace
+
 Expansion expand(const Context& context, const std::vector<Point>& points, bool forgiving) {
     Expansion out;
     for (std::size_t p = 0; p < points.size(); ++p) {
@@ -147,6 +175,7 @@ Expansion expand(const Context& context, const std::vector<Point>& points, bool 
             (late || dear ? out.over_limit : out.options).push_back(option);
         }
     }
+    keep_fewest_uncounted(context, out.options);
     if (forgiving)
         forgive_small_doubts(out.options, context.workload.objective.minimize,
                              context.settings.small_doubt_most_factor);

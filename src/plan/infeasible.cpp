@@ -208,6 +208,7 @@ std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limi
     std::size_t found = 0;
     for (Relaxation& relaxation : relaxations(context)) {
         Workload relaxed = context.workload;
+        if (keep_limits && relaxation.last_resort) continue;
         if (!relaxation.apply(relaxed)) continue;
         if (!keep_limits) {
             relaxed.objective.deadline.reset();

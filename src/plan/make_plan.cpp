@@ -157,6 +157,18 @@ void say_commitment(Plan& plan, const Catalog& catalog) {
                                           : ""));
 }
 
+// How many there are of a machine of one's own was not said: no more are planned than it takes.
+void say_uncounted(Plan& plan, const Catalog& catalog) {
+    const Candidate& chosen = plan.candidates.front();
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(chosen.node_type)];
+    if (node.cloud != "on-prem" || node.available > 0 || plan.workload.where.pinned_nodes(node)) return;
+    plan.workload.assumptions.push_back(
+        chosen.nodes == 1
+            ? fmt::format("there is one {}, since its file gives no count; count: N lets a plan use N", node.name)
+            : fmt::format("there are {} of {}, the fewest that keep the limits, since its file gives no count",
+                          chosen.nodes, node.name));
+}
+
 // A release is planned as engines of its time were measured, or makes no difference: either is said.
 void say_release(Plan& plan) {
     const Workload& w = plan.workload;
@@ -262,6 +274,7 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     say_batch(plan);
     say_router(plan);
     say_release(plan);
+    say_uncounted(plan, catalog);
     say_commitment(plan, catalog);
     plan.platform = choose_platform(workload, context, plan.candidates.front());
     plan.reasons = reasons_of(context, plan);

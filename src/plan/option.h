@@ -32,9 +32,10 @@ struct Point {
     // A rule of thumb (CPU first, T4 first, one VM for several models): lower is first, among choices whose score is
     // the same but for tie_share.
     int preference = 0;
-    std::string_view rule;  // in words, where this point comes before others for it
-    double latency_s = 0;   // what "minimise time" means for a service
-    Prediction prediction;  // without hours, money and energy
+    std::string_view rule;    // in words, where this point comes before others for it
+    double latency_s = 0;     // what "minimise time" means for a service
+    bool sure_alone = false;  // keeps its latency limits surely enough but for what the nearest measured run showed
+    Prediction prediction;    // without hours, money and energy
     std::string framework;
     Precision precision = Precision::bf16, kv_precision = Precision::bf16;  // on this device
     bool weight_only = false;
@@ -67,6 +68,7 @@ struct Option {
     int taste = 0;  // below 0: within tie_share of the best, in the order of the rules of thumb (settle_ties)
     bool priced = true, gpu = false, named = false;  // named: the user listed this size
     bool known_elsewhere = false;                    // see NodeChoice
+    bool sure_alone = false;                         // see Point
     Range hours, usd, kwh;
     double latency_s = 0, goodput = 1;
     double worth = 1;   // see Point
@@ -127,7 +129,8 @@ TieRules tie_rules(const PlanSettings& settings);
 // Lets time and then rules of thumb decide between the options that are nearly as good as the best.
 void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules& rules);
 // Being far away or rarely to be had does not outweigh any sum: it is forgiven where everything without it costs more
-// than so many times as much, and cost is what counts. So is not having been measured at this kind of work, of a device
+// than so many times as much, and cost is what counts. So are limits that only the nearest measured run makes unsure,
+// which others may not have near them; and not having been measured at this kind of work, of a device
 // that is known from another, where everything else costs more than the square of it.
 void forgive_small_doubts(std::vector<Option>& options, Minimize minimize, double most_factor);
 // What speaks against a point at an offer: a sum of doubt::*.

@@ -70,6 +70,8 @@ struct Candidate {
     Pricing pricing = Pricing::on_demand;
     Usd node_per_hour;
     bool price_is_estimate = false, priced = true;
+    std::string price_is_of;    // the region whose list price it is made from, where its own has no list; else empty
+    Range list_ratio{1, 1, 1};  // what it was multiplied with
     Provenance price_provenance;
     int nodes = 1;
     ParallelLayout layout;    // training

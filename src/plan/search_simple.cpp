@@ -153,8 +153,11 @@ Search search_simulation(const Context& context) {
             point.prediction.unit_name = on_cpu ? "vCPU hour" : "GPU hour of a T4";
             point.prediction.utilisation = 0.8;
             if (!on_cpu) {
-                point.framework =
-                    choice.accelerator->vendor == "AMD" ? "graphics driver (AMD)" : "graphics driver (GRID)";
+                // Azure's sizes for it are shares of a GPU, or come with that driver; a whole GPU elsewhere renders and
+                // computes under the one of its image.
+                point.framework = choice.accelerator->vendor == "AMD" ? "graphics driver (AMD)"
+                                  : choice.node->cloud == "azure"     ? "graphics driver (GRID)"
+                                                                      : "NVIDIA driver";
                 if (speed > 1.05 || speed < 0.95)
                     point.notes.push_back(
                         fmt::format("one {} counts as {:.1f} T4, by peak FP32", choice.accelerator->name, speed));

@@ -72,6 +72,7 @@ std::vector<Relaxation> relaxations(const Context& context) {
     };
     // Never without any limit: that offers first tokens after hours.
     const auto slower = [](double factor) {
+        constexpr double kWorthHaving = 3;  // a chat whose first token takes minutes saves nobody money
         return Relaxation{fmt::format("latency limits {:.0f} x as wide", factor),
                           [factor](Workload& w) {
                               LatencySpec& l = w.objective.latency;
@@ -80,7 +81,8 @@ std::vector<Relaxation> relaxations(const Context& context) {
                                   if (*limit) *limit = Seconds((*limit)->v * factor);
                               return l.any();
                           },
-                          {Reason::throughput, Reason::latency, Reason::cpu_too_slow}};
+                          {Reason::throughput, Reason::latency, Reason::cpu_too_slow},
+                          factor > kWorthHaving};
     };
     return {
         {"objective.survive_one_replica_lost: false (a default)",

@@ -14,6 +14,7 @@ struct Relaxation {
     std::string text;
     std::function<bool(Workload&)> apply;  // false: it was not asked for
     std::vector<Reason> reasons;           // empty: any
+    bool last_resort = false;              // only where nothing runs at all, not to save money or time
 };
 
 // Each is worth a search: what was not asked for does not apply.

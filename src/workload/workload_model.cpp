@@ -9,6 +9,7 @@
 #include "catalog/hf_config.h"
 #include "catalog/model_count.h"
 #include "catalog/names.h"
+#include "workload/unknown_models.h"
 #include "workload/workload_form.h"
 
 namespace stoker {
@@ -247,9 +248,8 @@ private:
     ModelSpec from_catalog() {
         const auto match = catalog_.match_model(form_.name);
         if (!match) {
-            add(problems_, form_.place("name"), match.error(),
-                "stoker catalog models lists what is known; or give {config: path/to/config.json}, or {parameters: "
-                "7B}");
+            const auto [error, remedy] = of_unknown_model(form_.name, match.error());
+            add(problems_, form_.place("name"), error, remedy);
             return {};
         }
         ModelSpec model = catalog_.models()[static_cast<std::size_t>(match->index)];

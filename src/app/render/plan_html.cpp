@@ -173,7 +173,7 @@ std::string chosen_html(const Plan& plan, const Catalog& catalog) {
     if (p.fit_probability < 0.98 && p.memory_bytes.mid > 0)
         facts.push_back(fmt::format("{:.0f} % likely to fit in memory", 100 * p.fit_probability));
     if (p.kwh.mid > 0) facts.push_back(fmt::format("{} {}", figure_text(kwh_shown(p)), service ? "kW" : "kWh"));
-    if (p.checkpoint.interval_s > 0)
+    if (p.checkpoint.interval_s > 0 && is_training(plan.workload.kind))
         facts.push_back(fmt::format("checkpoint every {}", format_seconds(Seconds(p.checkpoint.interval_s))));
     return out + "<p>" + escape(join(facts, " · ")) + "</p></div>\n";
 }

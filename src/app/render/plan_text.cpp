@@ -150,7 +150,7 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
         facts.push_back(fmt::format("{:.0f} % likely to fit", p.fit_probability * 100));
     if (p.kwh.mid > 0)
         facts.push_back(fmt::format("{} {}", figure_text(kwh_shown(p)), runs_by_the_hour(p) ? "kW" : "kWh"));
-    if (p.checkpoint.interval_s > 0)
+    if (p.checkpoint.interval_s > 0 && is_training(plan.workload.kind))
         facts.push_back(fmt::format("checkpoint every {}", format_seconds(Seconds(p.checkpoint.interval_s))));
     text += indented(fmt::format("{}", fmt::join(facts, " · ")), style, "  ", 2);
     if (service) text += latency_line(p, style);
@@ -352,7 +352,11 @@ std::string price_source(const Candidate& candidate, const Workload& workload) {
     std::string text =
         fmt::format("price: {}{}, {} per node and hour{}", candidate.region.empty() ? "" : candidate.region + ", ",
                     workload.where.os, money_text(candidate.node_per_hour.dollars()),
-                    candidate.price_is_estimate ? " (estimate)" : "");
+                    !candidate.price_is_of.empty()
+                        ? fmt::format(" (estimate: the list price of {} x {:.2f} to {:.2f})", candidate.price_is_of,
+                                      candidate.list_ratio.low, candidate.list_ratio.high)
+                    : candidate.price_is_estimate ? " (estimate)"
+                                                  : "");
     if (!candidate.price_provenance.as_of.empty()) text += ", as of " + candidate.price_provenance.as_of;
     if (!candidate.price_provenance.source.empty()) text += ", " + candidate.price_provenance.source;
     return text;

@@ -99,6 +99,15 @@ std::string bracket_text(const Range& usd) {
     return low == high ? low : fmt::format("{} - {}", low, high);
 }
 
+// "no price list of eu-central-1 is known: that of us-east-1 and 15 to 30 % more".
+std::string list_elsewhere_text(const Candidate& c) {
+    const double low = 100 * (c.list_ratio.low - 1), high = 100 * (c.list_ratio.high - 1);
+    return fmt::format("no price list of {} is known: counted at that of {}{}", c.region, c.price_is_of,
+                       high < 0.5  ? ", which has been the same"
+                       : low < 0.5 ? fmt::format(" and up to {:.0f} % more", high)
+                                   : fmt::format(" and {:.0f} to {:.0f} % more", low, high));
+}
+
 std::string money_of(const Candidate& c) {
     if (c.pricing == Pricing::owned && c.prediction.usd.mid <= 0) return "your own machines";
     if (!c.priced) return "no price known";
@@ -288,7 +297,8 @@ std::string first_line(const Plan& plan, const Catalog& catalog) {
     const Candidate& best = plan.candidates.front();
     const NodeType& node = node_of(best, catalog);
     if (node.cloud == "on-prem" && node.available <= 0 && best.nodes > 1)
-        return fmt::format("that you have {} of {}: the file of nodes gives no count", best.nodes, node.name);
+        return fmt::format("that you have {} x {}, the fewest that keep the limits: the file of nodes gives no count",
+                           best.nodes, node.name);
     if (node.cloud == "on-prem" || node.cloud == "this-machine") return {};
     if (const Advice* quota = advice_with(plan, {"quota-short"}))
         return first_sentence(quota->text) + ": ask for it before anything else";
@@ -297,8 +307,9 @@ std::string first_line(const Plan& plan, const Catalog& catalog) {
     if (advice_with(plan, {"quota-enough"}) != nullptr) return open;
     if (const Advice* quota = advice_with(plan, {"quota-unknown"}))
         return first_sentence(quota->text) + (open.empty() ? "" : "; " + open);
-    return fmt::format("the quota of {} for {} in {} was not checked", node.cloud,
-                       plural(best.nodes, "such machine", "such machines"), best.region);
+    return fmt::format("the quota of {} for {} in {} was not checked{}", node.cloud,
+                       plural(best.nodes, "such machine", "such machines"), best.region,
+                       best.price_is_of.empty() ? "" : ", nor whether it is offered there");
 }
 
 // The one thing besides quota that is likeliest to spoil it.
@@ -383,7 +394,9 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
     const bool spot_wanted = plan.workload.where.spot != SpotUse::never && best.pricing == Pricing::on_demand;
     if (spot_wanted && catalog.price(best.node_type, best.region, plan.workload.where.os, Pricing::spot) == nullptr)
         unknown.push_back(fmt::format("no spot price of {} known", short_name(node)));
-    if (best.price_is_estimate) {
+    if (!best.price_is_of.empty()) {
+        parts.push_back(list_elsewhere_text(best));
+    } else if (best.price_is_estimate) {
         const Price* listed = catalog.price(best.node_type, best.region, plan.workload.where.os, best.pricing);
         parts.push_back(listed != nullptr && !listed->estimate
                             ? fmt::format("the spot price is of {}: a bracket up to the list price until it is renewed",

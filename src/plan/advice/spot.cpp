@@ -24,10 +24,13 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
     const CheckpointPlan& plan = winner->prediction.checkpoint;
     if (winner->pricing == Pricing::spot) {
         std::string text;
+        // What works through a pile has no checkpoint: what is finished is.
+        const bool trains = is_training(input.context.workload.kind);
         if (plan.interval_s > 0)
-            text = fmt::format("spot: about {} evictions expected; checkpoint every {} and lose {:.1f} % of the time",
-                               evictions_text(plan.expected_evictions), format_seconds(Seconds(plan.interval_s)),
-                               100 * (1 - plan.goodput));
+            text =
+                fmt::format("spot: about {} evictions expected; {} every {} and lose {:.1f} % of the time",
+                            evictions_text(plan.expected_evictions), trains ? "checkpoint" : "write what is finished",
+                            format_seconds(Seconds(plan.interval_s)), 100 * (1 - plan.goodput));
         else if (winner->prediction.step_s.mid > 0)
             text = fmt::format(
                 "spot: about {} evictions expected; it is too short for checkpoints before its end, and {:.1f} % of "
@@ -48,7 +51,7 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
         out.push_back({AdviceSeverity::warning, "spot-risk", text,
                        "look it up in Azure Resource Graph, SpotResources; checkpoint on the Preempt event",
                        "Daly 2006"});
-    } else if (plan.expected_failures > 0.01 && plan.interval_s > 0 &&
+    } else if (is_training(input.context.workload.kind) && plan.expected_failures > 0.01 && plan.interval_s > 0 &&
                plan.interval_s < winner->prediction.hours.mid * 3600) {
         out.push_back(
             {AdviceSeverity::info, "checkpoint",
@@ -56,7 +59,7 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
                          format_seconds(Seconds(plan.interval_s)), plan.expected_failures, 100 * (1 - plan.goodput)),
              "", "Daly 2006; failures of two large clusters, arXiv 2410.21680"});
     }
-    if (winner->price_is_estimate)
+    if (winner->price_is_estimate && winner->price_is_of.empty())
         out.push_back({AdviceSeverity::warning, "spot-price-estimate",
                        "this spot price is an estimate from a published bracket, not from a price list",
                        "read the price of the day in the portal or from the Retail Prices API", ""});

@@ -81,6 +81,7 @@ void forgive_small_doubts(std::vector<Option>& options, Minimize minimize, doubl
         }
     };
     forgive(doubt::far | doubt::scarce, most_factor, [](const Option&) { return true; });
+    forgive(doubt::limits_unsure, most_factor, [](const Option& o) { return o.sure_alone; });
     forgive(doubt::unmeasured, most_factor * most_factor, [](const Option& o) { return o.known_elsewhere; });
 }
 

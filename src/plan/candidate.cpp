@@ -177,9 +177,12 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
     else if (other.nodes > winner.nodes)
         cause = "more nodes, less from each";
     else
-        cause = minimize == Minimize::cost ? (winner.worth != 1 ? "costs more per request" : "costs more per hour")
-                : slower                   ? "slower"
-                                           : "costs more";
+        cause = minimize == Minimize::cost
+                    ? (winner.worth != 1                                           ? "costs more per request"
+                       : points[static_cast<std::size_t>(winner.point)].work_s > 0 ? "costs more"
+                                                                                   : "costs more per hour")
+                : slower ? "slower"
+                         : "costs more";
 
     const double cost = percent(other.usd.mid / other.worth, winner.usd.mid / winner.worth),
                  energy = percent(other.kwh.mid, winner.kwh.mid);

@@ -173,13 +173,20 @@ std::vector<std::string> alternatives(const Workload& workload, const NodeType& 
 
 // What the cloud would run by itself: for a service a hosted model, for a job managed training.
 struct ManagedService {
-    std::string_view hosted_model, endpoint, training;
+    std::string_view hosted_model, endpoint, training, pile, tasks;
 };
 ManagedService managed_service(std::string_view cloud) {
-    if (cloud == "azure") return {"Azure AI", "an Azure ML online endpoint", "Azure ML managed training"};
-    if (cloud == "aws") return {"Amazon Bedrock", "a SageMaker endpoint", "SageMaker training"};
-    if (cloud == "gcp") return {"Vertex AI", "a Vertex AI endpoint", "Vertex AI training"};
-    return {"an API", "a managed endpoint", "managed training, where the provider has it,"};
+    if (cloud == "azure")
+        return {"Azure AI", "an Azure ML online endpoint", "Azure ML managed training", "an Azure ML batch endpoint",
+                "Azure ML jobs"};
+    if (cloud == "aws")
+        return {"Amazon Bedrock", "a SageMaker endpoint", "SageMaker training", "SageMaker batch transform",
+                "AWS Batch"};
+    if (cloud == "gcp")
+        return {"Vertex AI", "a Vertex AI endpoint", "Vertex AI training", "Vertex AI batch inference",
+                "Google Cloud Batch"};
+    return {"an API", "a managed endpoint", "managed training, where the provider has it,", "managed batch jobs",
+            "managed batch jobs"};
 }
 
 std::string paas_sentence(const Workload& workload, const NodeType& node, Orchestrator chosen, int nodes) {
@@ -199,11 +206,22 @@ std::string paas_sentence(const Workload& workload, const NodeType& node, Orches
                 "PaaS first: {} runs the same work without machines to keep; not chosen because {}", managed.training,
                 nodes > 1 ? "several nodes that start together need control over placement, image and recovery"
                           : "one machine is as easily kept, with its image and data at hand");
+        case WorkloadKind::batch_inference:
+        case WorkloadKind::embedding:
+            return fmt::format(
+                "PaaS alternative: {} on the same machines; not chosen because independent tasks need a queue and no "
+                "more",
+                managed.pile);
+        case WorkloadKind::notebook:
+            return fmt::format("PaaS alternative: {}",
+                               node.cloud == "aws"   ? "a SageMaker notebook instance on the same machine"
+                               : node.cloud == "gcp" ? "Vertex AI Workbench on the same machine"
+                                                     : "a managed notebook, where the provider has it");
         default:
             return fmt::format(
-                "PaaS alternative: {} on the same machines; not chosen because independent tasks need no experiment "
-                "service",
-                node.cloud == "azure" ? "Azure ML jobs" : managed.training);
+                "PaaS alternative: {} on the same machines; not chosen because independent tasks need a "
+                "queue and no more",
+                managed.tasks);
     }
 }
 

@@ -57,16 +57,25 @@ std::string why_distributed(const Context& context, const Plan& plan) {
                 split ? "model parallelism (tensor inside layers, pipeline across layers) with data parallelism"
                       : "its states are sharded over all GPUs (FSDP/ZeRO)");
         }
-        const double flops_s = step_lower_bound(*setup, global_batch_of(workload), 1) * c.prediction.steps;
+        // Alone it waits for nobody.
+        const double alone_s =
+            c.prediction.hours.mid * 3600 * c.layout.gpus() * std::max(0.0, 1 - network_share(c.prediction));
         const std::string_view device = context.node(c.node_type).has_gpu() ? "GPU" : "machine";
-        return fmt::format(
-            "distributed because one {} is too slow (too-slow): at least {} on one; so data parallelism over {} {}s",
-            device, format_seconds(Seconds(flops_s)), c.layout.gpus(), device);
+        const auto& deadline = workload.objective.deadline;
+        const std::string takes = fmt::format("one {} takes about {}{}", device, format_seconds(Seconds(alone_s)),
+                                              !deadline               ? ""
+                                              : alone_s > deadline->v ? ", past the deadline"
+                                                                      : ", which the deadline would allow");
+        return fmt::format("distributed for speed (too-slow): {}; so data parallelism over {} {}s", takes,
+                           c.layout.gpus(), device);
     }
     if (c.replicas > 1) {
         const std::string spare = spare_text(c, workload.models_served);
+        const double rate = c.prediction.knee_requests_per_s;
         const std::string one =
-            fmt::format("one sustains {:.3g} requests/s within the limits", c.prediction.knee_requests_per_s);
+            fmt::format("one {} {}{}", workload.kind == WorkloadKind::inference ? "sustains" : "does",
+                        rate < 999.5 ? fmt::format("{:.3g} requests/s", rate) : format_thousands(rate) + " requests/s",
+                        workload.objective.latency.any() ? " within the limits" : "");
         std::string text;
         if (carrying_replicas(c) <= workload.models_served)
             text = fmt::format("{}: {}", spare.empty() ? "several replicas" : spare, one);

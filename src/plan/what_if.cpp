@@ -34,11 +34,13 @@ struct Asker {
         const bool same = best.name == winner.name && best.nodes == winner.nodes && best.pricing == winner.pricing;
         std::string text = same ? "the same choice" : outcome_text(changed, best);
         if (winner.latency_s > 0)
-            text += fmt::format(", {} per hour",
-                                format_usd(Usd::from_double(best.usd.mid / std::max(best.hours.mid, 1e-9))));
+            text += best.priced
+                        ? fmt::format(", {} per hour",
+                                      format_usd(Usd::from_double(best.usd.mid / std::max(best.hours.mid, 1e-9))))
+                        : "";
         else
-            text += fmt::format(", {}, {}", format_seconds(Seconds(best.hours.mid * 3600)),
-                                format_usd(Usd::from_double(best.usd.mid)));
+            text += fmt::format(", {}{}", format_seconds(Seconds(best.hours.mid * 3600)),
+                                best.priced ? ", " + format_usd(Usd::from_double(best.usd.mid)) : "");
         out.push_back({std::move(change), std::move(text), !same, best.priced ? best.usd.mid : 0});
     }
     void ask(std::string change, Context& changed, std::shared_ptr<LayoutCache> cache) {
@@ -91,7 +93,8 @@ std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, c
                         workload.objective.deadline ? "" : " (half of today's time)"),
             [&](Workload& w) { w.objective.deadline = Seconds(base / 2); }, cache);
     }
-    if (workload.where.spot == SpotUse::never && workload.interruptible && is_training(workload.kind))
+    if (workload.where.spot == SpotUse::never && winner.pricing != Pricing::owned && workload.interruptible &&
+        is_training(workload.kind))
         with(
             "spot allowed", [](Workload& w) { w.where.spot = SpotUse::allowed; }, cache);
     else if (winner.pricing == Pricing::spot)

@@ -220,10 +220,11 @@ std::string footer_html(const Plan& plan, const Catalog& catalog) {
         std::string source = price_source(best, plan.workload);
         source[0] = 'P';
         out += escape(source) + ". ";
-        if (best.node_type >= 0 && catalog.node_types()[static_cast<std::size_t>(best.node_type)].cloud == "azure")
-            out +=
-                "Verify it with the <a href=\"https://azure.microsoft.com/pricing/calculator/\">Azure pricing "
-                "calculator</a>. ";
+        const NodeType& node = catalog.node_types()[static_cast<std::size_t>(best.node_type)];
+        std::vector<std::string> links;
+        for (const std::string& page : price_pages(node.cloud, plan.workload.where.os))
+            links.push_back(fmt::format("<a href=\"https://{}\">{}</a>", page, page));
+        if (!links.empty()) out += fmt::format("Verify it on {}. ", join(links, " and "));
     }
     return out + fmt::format("Catalogue {} of {}, Stoker {}.</footer>\n", escape(plan.catalog_version),
                              escape(plan.catalog_as_of), version().number);

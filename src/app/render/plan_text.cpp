@@ -157,6 +157,13 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
     return text;
 }
 
+// Of the money, what is paid while machines wait: for each other, for requests, or because one may be lost.
+std::string idle_text(const Candidate& c) {
+    const double used = c.prediction.utilisation;
+    const bool known = c.prediction.step_s.mid > 0 || runs_by_the_hour(c.prediction);
+    return known && used > 0 ? fmt::format("{:.0f} %", 100 * (1 - std::min(used, 1.0))) : "-";
+}
+
 // One candidate below the other, for a terminal that is too narrow for the table.
 std::string candidate_cards(const std::vector<Candidate>& list, const Catalog& catalog, const Style& style,
                             bool chosen_first, std::string_view unit) {
@@ -173,6 +180,7 @@ std::string candidate_cards(const std::vector<Candidate>& list, const Catalog& c
         figures.push_back(c.priced ? money_text(usd_shown(p).mid) + (service ? "/h" : "") : "unpriced");
         if (c.priced && p.usd_per_unit.mid > 0) figures.push_back(fmt::format("${}/{}", unit_price(c), unit));
         if (p.kwh.mid > 0) figures.push_back(fmt::format("{} {}", figure_text(kwh_shown(p)), service ? "kW" : "kWh"));
+        if (const std::string idle = idle_text(c); idle != "-") figures.push_back("idle " + idle);
         text += indented(join(figures, " · "), style, "     ", 5);
         if (!c.why_not_first.empty())
             text += indented(replace_all(c.why_not_first, "->", style.unicode ? "→" : "->"), style, "     ", 5);
@@ -193,6 +201,7 @@ std::string candidate_table(const std::vector<Candidate>& list, const Catalog& c
                                    {service ? "$/h" : "cost", Align::right},
                                    {"$/" + unit, Align::right},
                                    {service ? "kW" : "kWh", Align::right},
+                                   {"idle", Align::right},
                                    {chosen_first ? "why not first" : "what would have to give", Align::left}};
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -204,7 +213,7 @@ std::string candidate_table(const std::vector<Candidate>& list, const Catalog& c
         rows.push_back(
             {name, std::to_string(c.nodes), service ? std::to_string(c.replicas) : hours_text(c.prediction.hours.mid),
              c.priced ? money_text(usd_shown(c.prediction).mid) : "unpriced", c.priced ? unit_price(c) : "-",
-             c.prediction.kwh.mid > 0 ? figure_text(kwh_shown(c.prediction)) : "-",
+             c.prediction.kwh.mid > 0 ? figure_text(kwh_shown(c.prediction)) : "-", idle_text(c),
              chosen_first && i == 0 ? "chosen" : replace_all(c.why_not_first, "->", style.unicode ? "→" : "->")});
     }
     return table_text(style, columns, rows);
@@ -261,14 +270,18 @@ std::string rejected_block(const Plan& plan, const Catalog& catalog, const Style
                       rows);
 }
 
-std::string footer(const Plan& plan, const Style& style, const RenderOptions& options) {
+std::string footer(const Plan& plan, const Catalog& catalog, const Style& style, const RenderOptions& options) {
     std::string line = fmt::format(
         "{} candidates, {} refused{} · catalogue {} of {}", format_thousands(static_cast<double>(plan.considered)),
         format_thousands(static_cast<double>(plan.refused)), options.show == "rejected" ? "" : " (--show rejected)",
         plan.catalog_version, plan.catalog_as_of);
     if (plan.feasible()) {
         const Candidate& best = plan.candidates.front();
-        if (best.priced) line = price_source(best, plan.workload) + " · " + line;
+        const NodeType& node = catalog.node_types()[static_cast<std::size_t>(best.node_type)];
+        if (best.priced) {
+            const std::string pages = join(price_pages(node.cloud, plan.workload.where.os), " and ");
+            line = price_source(best, plan.workload) + (pages.empty() ? "" : " · verify on " + pages) + " · " + line;
+        }
     }
     if (options.elapsed_s >= 0) line += fmt::format(" · {:.2f} s", options.elapsed_s);
     std::string text = "\n";
@@ -348,20 +361,6 @@ std::vector<std::string> what_changes(const Plan& plan, bool changes_choice, std
     return lines;
 }
 
-std::string price_source(const Candidate& candidate, const Workload& workload) {
-    std::string text =
-        fmt::format("price: {}{}, {} per node and hour{}", candidate.region.empty() ? "" : candidate.region + ", ",
-                    workload.where.os, money_text(candidate.node_per_hour.dollars()),
-                    !candidate.price_is_of.empty()
-                        ? fmt::format(" (estimate: the list price of {} x {:.2f} to {:.2f})", candidate.price_is_of,
-                                      candidate.list_ratio.low, candidate.list_ratio.high)
-                    : candidate.price_is_estimate ? " (estimate)"
-                                                  : "");
-    if (!candidate.price_provenance.as_of.empty()) text += ", as of " + candidate.price_provenance.as_of;
-    if (!candidate.price_provenance.source.empty()) text += ", " + candidate.price_provenance.source;
-    return text;
-}
-
 std::string candidate_title(const Candidate& candidate, const Catalog& catalog) {
     std::string text = fmt::format("{} x {}", candidate.nodes, node_name(candidate, catalog));
     if (!candidate.region.empty()) text += ", " + candidate.region;
@@ -409,7 +408,7 @@ std::string render_plan(const Plan& plan, const Catalog& catalog, const Style& s
     text += list_block("It would change if", what_changes(plan, true, arrow), style);
     text += list_block("It stays the same if", what_changes(plan, false, arrow), style);
     if (options.show == "rejected" || options.show == "all") text += rejected_block(plan, catalog, style);
-    return text + footer(plan, style, options);
+    return text + footer(plan, catalog, style, options);
 }
 
 std::string render_estimate(const Workload& workload, const Candidate& candidate, const Catalog& catalog,

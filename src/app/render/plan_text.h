@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/style.h"
@@ -39,5 +40,7 @@ double kwh_shown(const Prediction& prediction);
 std::string task_of(const Plan& plan, const Catalog& catalog);
 std::vector<std::string> what_changes(const Plan& plan, bool changes_choice, std::string_view arrow);
 std::string price_source(const Candidate& candidate, const Workload& workload);
+// Pages to verify it on, without https://; empty: none is known.
+std::vector<std::string> price_pages(std::string_view cloud, std::string_view os);
 
 }  // namespace stoker

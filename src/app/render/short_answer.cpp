@@ -133,9 +133,25 @@ std::string latency_in_one_unit(const Range& seconds) {
     return low == high ? head : fmt::format("{} ({} - {})", head, low, high);
 }
 
-std::string time_of(const Prediction& p) {
+// Where the whole answer has a limit, or is sound that was heard, it is what counts. It errs as its parts do.
+std::string whole_answer(const Workload& workload, const Prediction& p) {
+    const LatencySpec& limits = workload.objective.latency;
+    const bool hears = workload.model.request.window_s > 0;
+    const Range &first = p.ttft_p95_s, &token = p.tpot_p95_s;
+    const double whole = p.latency.e2e_p95;
+    if ((!hears && !limits.e2e_p95 && !limits.p95) || !(whole > 0) || !(first.mid > 0) || !(token.mid > 0)) return {};
+    const double waits = std::min(first.mid, whole), rest = whole - waits;
+    const Range answer{waits * first.low / first.mid + rest * token.low / token.mid, whole,
+                       waits * first.high / first.mid + rest * token.high / token.mid};
+    return fmt::format("p95: {}answer in {}",
+                       hears ? "" : fmt::format("first token {}, ", format_seconds(Seconds(first.mid))),
+                       latency_in_one_unit(answer));
+}
+
+std::string time_of(const Workload& workload, const Prediction& p) {
     if (!runs_by_the_hour(p)) return duration_in_one_unit(p.hours);
     if (!(p.ttft_p95_s.mid > 0)) return {};
+    if (std::string answer = whole_answer(workload, p); !answer.empty()) return answer;
     const std::string first = latency_in_one_unit(p.ttft_p95_s);
     if (!(p.tpot_p95_s.mid > 0)) return fmt::format("p95: answer in {}", first);
     return fmt::format("p95: first token {}, then {} a token", first, latency_in_one_unit(p.tpot_p95_s));
@@ -578,7 +594,7 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     const Candidate& best = plan.candidates.front();
     answer.machines = machines_of(best, catalog);
     answer.hardware = hardware_of(best, catalog);
-    answer.time = time_of(best.prediction);
+    answer.time = time_of(plan.workload, best.prediction);
     // What the given machines hold was the question.
     if (plan.workload.asks_for_capacity())
         answer.time = fmt::format("holds {:.3g} {}s/s: {}", best.prediction.requests_per_s,

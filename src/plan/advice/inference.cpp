@@ -92,8 +92,9 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
     if (is_rdma(node) && winner->nodes > 0 && winner->replica.gpus() <= std::max(1, node.whole_gpus()))
         out.push_back(
             {AdviceSeverity::info, "infiniband-for-inference",
-             "the InfiniBand of this size is not used by replicas inside one node; without it these GPUs cost "
-             "no less here",
+             fmt::format("the {} of this size is not used by replicas inside one node; without it these GPUs cost no "
+                         "less here",
+                         node.rdma == "infiniband" || node.rdma.empty() ? "InfiniBand" : node.rdma_name()),
              "", ""});
 
     if (workload.model.kind == ModelKind::decoder && kind == WorkloadKind::inference)

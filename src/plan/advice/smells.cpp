@@ -90,7 +90,8 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
                               100.0 * kernel / head - 100),
                   "64, 96, 128, 192 or 256");
     }
-    if (tiles && workload.model.vocabulary % (64 * layout.tensor) != 0)
+    constexpr int kWorthPadding = 1024;  // the logits of letters or amino acids are nothing beside the layers
+    if (tiles && workload.model.vocabulary >= kWorthPadding && workload.model.vocabulary % (64 * layout.tensor) != 0)
         hint("smell-vocabulary",
              fmt::format("vocabulary {} is not padded to a multiple of {}", workload.model.vocabulary,
                          64 * layout.tensor),

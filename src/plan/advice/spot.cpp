@@ -16,16 +16,34 @@ std::string evictions_text(double count) {
     return format_thousands(std::round(count / unit) * unit);
 }
 
+// Where the rates and prices of spot capacity stand, and how it says that it goes.
+struct SpotWords {
+    std::string_view rates, notice, prices;
+};
+SpotWords words_of(std::string_view cloud) {
+    if (cloud == "azure")
+        return {"look it up in Azure Resource Graph, SpotResources", "on the Preempt event",
+                "read the price of the day in the portal or from the Retail Prices API"};
+    if (cloud == "aws")
+        return {"look it up in the EC2 Spot Instance Advisor", "on the notice of two minutes (spot/instance-action)",
+                "aws ec2 describe-spot-price-history has the price of the day"};
+    if (cloud == "gcp")
+        return {"Google publishes none: ask for a few days before you count on it", "on the notice of 30 s (preempted)",
+                "read the price of the day in the console or from the Cloud Billing Catalog API"};
+    return {"ask the provider", "on its notice", "read the price of the day at the provider"};
+}
+
 }  // namespace
 
 void advise_spot(const AdviceInput& input, AdviceList& out) {
     const Candidate* winner = input.winner();
     if (winner == nullptr) return;
     const CheckpointPlan& plan = winner->prediction.checkpoint;
+    const SpotWords words = words_of(input.node(*winner).cloud);
+    // What works through a pile has no checkpoint: what is finished is.
+    const bool trains = is_training(input.context.workload.kind);
     if (winner->pricing == Pricing::spot) {
         std::string text;
-        // What works through a pile has no checkpoint: what is finished is.
-        const bool trains = is_training(input.context.workload.kind);
         if (plan.interval_s > 0)
             text =
                 fmt::format("spot: about {} evictions expected; {} every {} and lose {:.1f} % of the time",
@@ -49,7 +67,11 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
             text += fmt::format(". Saves {:.0f} % of the list price",
                                 100 * (1 - winner->node_per_hour.dollars() / list->per_hour.dollars()));
         out.push_back({AdviceSeverity::warning, "spot-risk", text,
-                       "look it up in Azure Resource Graph, SpotResources; checkpoint on the Preempt event",
+                       fmt::format("{}; {} {}", words.rates,
+                                   trains                                         ? "checkpoint"
+                                   : winner->prediction.checkpoint.interval_s > 0 ? "write what is finished"
+                                                                                  : "take no more requests",
+                                   words.notice),
                        "Daly 2006"});
     } else if (is_training(input.context.workload.kind) && plan.expected_failures > 0.01 && plan.interval_s > 0 &&
                plan.interval_s < winner->prediction.hours.mid * 3600) {
@@ -59,10 +81,16 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
                          format_seconds(Seconds(plan.interval_s)), plan.expected_failures, 100 * (1 - plan.goodput)),
              "", "Daly 2006; failures of two large clusters, arXiv 2410.21680"});
     }
-    if (winner->price_is_estimate && winner->price_is_of.empty())
+    if (winner->price_is_estimate && winner->price_is_of.empty()) {
+        const Price* listed = input.context.catalog.price(winner->node_type, winner->region,
+                                                          input.context.workload.where.os, winner->pricing);
         out.push_back({AdviceSeverity::warning, "spot-price-estimate",
-                       "this spot price is an estimate from a published bracket, not from a price list",
-                       "read the price of the day in the portal or from the Retail Prices API", ""});
+                       listed != nullptr && !listed->estimate
+                           ? fmt::format("this spot price is of {} and may be anything up to the list price today",
+                                         winner->price_provenance.as_of)
+                           : "this spot price is an estimate from a published bracket, not from a price list",
+                       std::string(words.prices), ""});
+    }
 }
 
 }  // namespace stoker

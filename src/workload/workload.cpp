@@ -93,6 +93,7 @@ private:
         } else if (w_.kind != training) {
             top("method", {fine_tuning});
         }
+        top("loss", {fine_tuning});
         if (w_.at.contains("lora") && w_.kind == fine_tuning &&
             w_.given_method.value_or(Method::full) == Method::full) {
             add(at("lora"), "lora belongs to the methods lora and qlora", "write method: lora");
@@ -371,19 +372,6 @@ double Workload::sequence() const {
     return 1;
 }
 
-double Workload::total_examples() const {
-    const double epochs = data.epochs.value_or(1);
-    if (!is_training(kind) && traffic.requests) return *traffic.requests;
-    if (data.examples) return *data.examples * epochs;
-    if (data.tokens) return *data.tokens * epochs / sequence();
-    return 0;
-}
-
-double Workload::total_tokens() const {
-    if (data.tokens && is_training(kind)) return *data.tokens * data.epochs.value_or(1);
-    return total_examples() * sequence();
-}
-
 double Workload::clients() const {
     if (traffic.requests_per_second) return 0;
     if (traffic.concurrency) return *traffic.concurrency;
@@ -411,17 +399,13 @@ std::string Workload::title() const {
                                           *data.epochs < 10 && std::floor(*data.epochs) != *data.epochs ? 1 : 0))
                    : std::string();
     };
-    const std::string unit = is_image(model.kind) ? samples_of(model) : "examples";
+    const std::string unit = is_image(model.kind) ? samples_of(model) : learns_pairs() ? "pairs" : "examples";
     const std::string pile =
         data.tokens ? amount(*data.tokens) + " tokens" : amount(data.examples.value_or(0)) + " " + unit;
     switch (kind) {
         case WorkloadKind::training: return fmt::format("Train {} on {}{}", what, pile, epochs());
         case WorkloadKind::fine_tuning:
-            return fmt::format("Fine-tune {}{} on {}{}", what,
-                               method == Method::full   ? ""
-                               : method == Method::lora ? " with LoRA"
-                                                        : " with QLoRA",
-                               pile, epochs());
+            return fmt::format("Fine-tune {}{} on {}{}", what, tuned_words(method, loss), pile, epochs());
         case WorkloadKind::inference:
             if (asks_for_capacity()) {
                 const double count = where.nodes ? *where.nodes : *where.gpus;

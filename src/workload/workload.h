@@ -37,6 +37,11 @@ enum class Method : std::uint8_t { full, lora, qlora };
 enum class Minimize : std::uint8_t { cost, time, energy };
 enum class SpotUse : std::uint8_t { never, allowed, only };
 std::string_view to_string(Method method);
+// What one example of a fine-tuning teaches: its tokens; the two answers of a pair (dpo, ipo, orpo, simpo); one answer
+// that was judged (kto). dpo, ipo and kto compare with a frozen reference.
+enum class Loss : std::uint8_t { sft, dpo, ipo, kto, orpo, simpo };
+std::string_view to_string(Loss loss);
+std::string tuned_words(Method method, Loss loss);  // " with LoRA and DPO"
 std::string_view to_string(Minimize minimize);
 std::string_view to_string(SpotUse spot);
 
@@ -166,6 +171,7 @@ struct Workload {
     std::vector<Precision> precision_order;
     bool kv_precision_given = false;
     Method method = Method::full;
+    Loss loss = Loss::sft;
     LoraSpec lora;
     std::string optimizer = "adamw";  // adamw, adam8bit, sgd, adafactor, muon
     std::string framework;  // megatron, fsdp, deepspeed, pytorch; vllm, tensorrt-llm, sglang, llama.cpp; empty: chosen
@@ -195,8 +201,14 @@ struct Workload {
         at;  // only what the file says: at.count("precision") == 0 means that bf16 was assumed
 
     // Quantities every later stage wants, derived once by read_workload.
-    double sequence() const;        // tokens per sequence, 1 for images
-    double total_examples() const;  // sequences, images or requests processed, epochs included; 0: no end, or not known
+    double sequence() const;  // tokens per sequence, 1 for images
+    // What a frozen reference adds to the work of learning, which it only reads: a third of that on all weights, half
+    // of that on adapters.
+    double reference_share() const;
+    bool learns_pairs() const;  // two sequences for each of data.examples
+    // Sequences, images or requests processed, epochs included, the reference's reading as so many more sequences; 0:
+    // no end, or not known.
+    double total_examples() const;
     double total_tokens() const;
     // At once: `concurrency`, or the active ones of `users`; 0: requests come at a rate, or nothing is said.
     double clients() const;

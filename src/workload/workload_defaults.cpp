@@ -94,6 +94,7 @@ void fewer_steps(double examples, const Catalog& catalog, BatchDefault& batch) {
 void fill_batch(WorkloadForm& w, const Catalog& catalog) {
     if (!is_training(w.kind)) return;
     BatchSpec& batch = w.batch;
+    if (w.learns_pairs() && batch.global_examples) *batch.global_examples *= 2;
     const double sequence = w.sequence(), all = std::floor(w.total_examples());
     if (!batch.global_examples && batch.global_tokens) {
         batch.global_examples = sequences_of(*batch.global_tokens, sequence);
@@ -475,6 +476,7 @@ void fill_defaults(WorkloadForm& w, const Catalog& catalog) {
         w.method = *w.given_method;
     else if (w.kind == WorkloadKind::fine_tuning)
         w.assumptions.push_back("method full (all weights): none is given");
+    say_loss(w);
     fill_stack(w);
     fill_precision(w);
     fill_sequence(w);

@@ -45,6 +45,9 @@ const RecordTable<WorkloadForm>& workload_table();
 // The place of a value, or of the record that lacks it.
 SourcePos place_of(const std::map<std::string, SourcePos>& at, std::string_view key, const SourcePos& otherwise);
 
+// What the loss of a fine-tuning takes for granted.
+void say_loss(WorkloadForm& workload);
+
 // Problems with the model are added; the spec that comes back is then only good for further checks.
 // The name in the file without an owner, where the catalogue knows its shape under another; else empty.
 std::string name_as_written(const ModelForm& form, const ModelSpec& model);

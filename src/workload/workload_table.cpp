@@ -12,6 +12,12 @@
 namespace stoker {
 namespace {
 
+// Of what learns from answers that it writes itself.
+constexpr const char* kTwoHalves =
+    "plan its two halves as stages: stages: [{name: write, kind: batch-inference, traffic: {requests: 64k, "
+    "prompt_tokens: 500, output_tokens: 2000}}, {name: learn, kind: fine-tuning, method: full, data: {examples: 64k, "
+    "sequence: 2500}}]; requests are prompts x answers to each";
+
 constexpr double kDay = 86'400, kYear = 365.25 * kDay;
 constexpr double kMostTokens = 1e18, kMostExamples = 1e15, kMostSequence = 1e7, kMostParameters = 1e15,
                  kMostFlops = 1e24;
@@ -679,11 +685,22 @@ RecordTable<WorkloadForm> make_workload_table() {
                      "Fine-tuning: all weights, adapters, or adapters on 4-bit weights.", "qlora",
                      {{"sft finetune finetuning full_finetuning", "write method: full, or lora for adapters"},
                       {"dpo orpo kto ipo simpo preference",
-                       "write method: full or lora, and twice as many examples as there are pairs: both answers of a "
-                       "pair are learned from. A frozen reference (dpo, ipo) reads them once more: a third on top"},
-                      {"grpo ppo rlhf rl rloo rlvr reinforce",
-                       "plan its two halves as stages: one of kind: batch-inference that writes the answers, one of "
-                       "kind: fine-tuning with method: full or lora that learns from them"}});
+                       "write loss: dpo, ipo, kto, orpo or simpo; method says which weights learn: full, lora or "
+                       "qlora"},
+                      {"grpo ppo rlhf rl rloo rlvr reinforce", kTwoHalves}});
+    choice_or_remedy(table, "loss", &WorkloadForm::loss,
+                     {{"sft", Loss::sft},
+                      {"dpo", Loss::dpo},
+                      {"ipo", Loss::ipo},
+                      {"kto", Loss::kto},
+                      {"orpo", Loss::orpo},
+                      {"simpo", Loss::simpo}},
+                     "Fine-tuning: what an example teaches. sft: its tokens; dpo, ipo, orpo, simpo: the two answers of "
+                     "a pair; kto: one that was judged. dpo, ipo and kto read them with a frozen reference as well.",
+                     "dpo",
+                     {{"crossentropy finetune supervised", "write loss: sft, or leave it out"},
+                      {"grpo ppo rlhf rl rloo rlvr reinforce", kTwoHalves}});
+    table.other_names({"rl", "preference", "alignment", "loss_type"});
     table.record("lora", &Workload::lora, lora_table(), "The adapters of LoRA and QLoRA.");
     choice_known_as(table, "optimizer", &Workload::optimizer, words({"adamw", "adam8bit", "sgd", "adafactor", "muon"}),
                     "Its states are often most of the memory.", "adamw",

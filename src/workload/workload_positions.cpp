@@ -15,12 +15,13 @@ namespace {
 // published.
 constexpr double kMostStretch = 32;
 
-// The model of the catalogue with the same job, nearest in size, that takes so many tokens.
+// The model of the catalogue with the same job, nearest in size, that takes so many tokens and has no such table
+// itself: those that have are as old as the one that is too short.
 const ModelSpec* longer_model(const Catalog& catalog, const ModelSpec& model, double tokens) {
     const ModelSpec* best = nullptr;
     double least = 0;
     for (const ModelSpec& other : catalog.models()) {
-        if (other.kind != model.kind || other.max_sequence < tokens) continue;
+        if (other.kind != model.kind || other.learned_positions > 0 || other.max_sequence < tokens) continue;
         const double far = std::abs(std::log(parameters_of(other) / parameters_of(model)));
         if (best == nullptr || far < least) best = &other, least = far;
     }

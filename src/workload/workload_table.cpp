@@ -15,8 +15,8 @@ namespace {
 // Of what learns from answers that it writes itself.
 constexpr const char* kTwoHalves =
     "plan its two halves as stages: stages: [{name: write, kind: batch-inference, traffic: {requests: 64k, "
-    "prompt_tokens: 500, output_tokens: 2000}}, {name: learn, kind: fine-tuning, method: full, data: {examples: 64k, "
-    "sequence: 2500}}]; requests are prompts x answers to each";
+    "prompt_tokens: 500, output_tokens: 2000}}, {name: learn, after: [write], kind: fine-tuning, method: full, data: "
+    "{examples: 64k, sequence: 2500}}]; requests are prompts x answers to each";
 
 constexpr double kDay = 86'400, kYear = 365.25 * kDay;
 constexpr double kMostTokens = 1e18, kMostExamples = 1e15, kMostSequence = 1e7, kMostParameters = 1e15,

@@ -102,16 +102,19 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
     }
     // What a plain script does may cost and take as much more as setting up a stack for the other is worth.
     if (minimize == Minimize::cost && best->set_up > 0) {
-        // Machines of one's own cost nothing: there it is their hours.
-        const auto takes = [](const Option& option) {
-            const auto cost = static_cast<double>(score_cost(option));
-            return cost > 0 ? cost : option.nodes * option.hours.mid;
+        // Machines of one's own cost nothing: there it is their hours, and fewer of them may take as much longer as
+        // others may cost more for their time.
+        const bool priced = best->priced && score_cost(*best) > 0;
+        const auto takes = [priced](const Option& option) {
+            return priced ? static_cast<double>(score_cost(option)) : option.nodes * option.hours.mid;
         };
+        const double longest =
+            best->hours.mid * (1 + (priced ? best->set_up : std::max(best->set_up, rules.most_for_time)));
         const double most = takes(*best) * (1 + best->set_up);
         auto plain = options.end();
         for (auto option = options.begin(); option != options.end(); ++option)
             if (option->set_up <= 0 && option->doubts == best->doubts && option->nodes <= best->nodes &&
-                option->hours.mid <= best->hours.mid * (1 + best->set_up) && takes(*option) <= most &&
+                option->hours.mid <= longest && takes(*option) <= most &&
                 (plain == options.end() || ranks_before(*option, *plain, minimize)))
                 plain = option;
         if (plain != options.end()) best = plain;

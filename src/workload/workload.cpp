@@ -412,7 +412,10 @@ std::string Workload::title() const {
                 return fmt::format("Serve {} on {} {}{}", what, amount(count), where.nodes ? "node" : "GPU",
                                    count == 1 ? "" : "s");
             }
-            if (traffic.users) return fmt::format("Serve {} to {} users", what, amount(*traffic.users));
+            if (traffic.users)
+                return fmt::format(
+                    "Serve {} to {} users{}", what, amount(*traffic.users),
+                    clients() > 0 && clients() < *traffic.users ? fmt::format(" ({} at once)", amount(clients())) : "");
             return traffic.concurrency
                        ? fmt::format("Serve {} to {} client{} at once", what, amount(*traffic.concurrency),
                                      *traffic.concurrency == 1 ? "" : "s")

@@ -21,11 +21,16 @@ std::string price_of(const AdviceInput& input, const Candidate& c) {
                        format_usd(Usd::from_double(c.prediction.usd.mid)));
 }
 
+std::string_view a_few(const Workload& workload) {
+    return is_training(workload.kind) ? "steps" : serves(workload) ? "requests" : "minutes of it";
+}
+
 std::string remedy_of(const AdviceInput& input, std::string_view id, const Candidate& c) {
     const NodeType& node = input.node(c);
     if (id == "unmeasured" && node.has_gpu())
-        return fmt::format("where: {{accelerators: [{}]}} plans it; time a few steps on one machine first",
-                           input.context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name);
+        return fmt::format("where: {{accelerators: [{}]}} plans it; time a few {} on one machine first",
+                           input.context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name,
+                           a_few(input.context.workload));
     if (id == "far") return fmt::format("where: {{regions: [{}]}} plans it, if data and users may be there", c.region);
     if (id == "unlikely-to-fit") return "try one step on one node: if it fits, name the size";
     return "";
@@ -65,13 +70,24 @@ void advise_foregone(const AdviceInput& input, AdviceList& out) {
         const std::string_view kind = evidence_kind(input.context.workload);
         const auto& gpu =
             input.context.catalog.accelerators()[static_cast<std::size_t>(input.node(*winner).accelerator)];
+        const Workload& workload = input.context.workload;
+        const ObjectiveSpec& objective = workload.objective;
+        const bool limits = objective.deadline || objective.budget || objective.latency.any();
+        const std::string known =
+            published_nowhere(workload)
+                ? std::string("no published run of speech is known, on any device")
+                : fmt::format("{} published {}s on {} are known ({:.0f} are wanted)",
+                              winner->measured_rows < 1 ? "no" : fmt::format("only {:.0f}", winner->measured_rows),
+                              evidence_words(kind), gpu.name, input.context.settings.device_rows_wanted);
         out.push_back(
             {AdviceSeverity::warning, "no-measured-row",
-             fmt::format("{} published {}s on {} are known ({:.0f} are wanted): speed and cost come from its data "
-                         "sheet, the interval is the widest there is, and no probability is given for the limits",
-                         winner->measured_rows < 1 ? "no" : fmt::format("only {:.0f}", winner->measured_rows),
-                         evidence_words(kind), gpu.name, input.context.settings.device_rows_wanted),
-             "time a few steps on one machine before renting the rest", "data/calibration/measured.tsv"});
+             fmt::format("{}: speed and cost come from its data sheet, {}the interval is the widest there "
+                         "is{}",
+                         known, limits ? "" : "and ", limits ? ", and no probability is given for the limits" : ""),
+             fmt::format(
+                 "time a few {} on one machine{}", a_few(workload),
+                 winner->nodes > 1 && winner->pricing != Pricing::owned ? " before renting the rest" : " first"),
+             "data/calibration/measured.tsv"});
     }
 }
 

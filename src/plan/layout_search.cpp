@@ -131,7 +131,8 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
     out.uneven_ranks = all.uneven_ranks;
     out.considered = out.refused = all.too_many_ranks + all.uneven;
     double best_unsure = kInfinity, best_fit = 0,
-           least = 0;  // seconds per example, odd layouts having more to make up for
+           least = 0;    // seconds per example, odd layouts having more to make up for
+    bool whole = false;  // what is considered
     TrainingEstimate estimate;
     auto refuse = [&](const TrainingEstimate& e, const ParallelLayout& layout) {
         ++out.refused;
@@ -145,11 +146,11 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
     };
     auto consider = [&](const ParallelLayout& layout) {  // 0: does not run, 1: may, 2: surely does
         ++out.considered;
-        const TrainingSetup& setup = setup_for(plain, divided, layout);
+        const TrainingSetup& setup = whole ? *divided : setup_for(plain, divided, layout);
         evaluate(setup, layout, nodes, estimate);
         if (estimate.refused != Reason::none) return refuse(estimate, layout), 0;
         const double seconds = estimate.step_s / layout.global_batch(),
-                     weighed = seconds * oddness(space, layout, seconds);
+                     weighed = seconds * oddness(space, layout, seconds, whole);
         const double fit =
             fit_probability(setup, absolute(memory_interval(setup, layout, estimate), estimate.memory_bytes));
         const bool sure = fit >= fit_wanted;
@@ -167,6 +168,7 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
             sure ? (!(best_fit >= fit_wanted) || faster) : (best_fit < fit_wanted && weighed < best_unsure);
         if (better) {
             out.found = true;
+            out.whole = whole;
             out.layout = layout;
             out.estimate = estimate;
             out.seconds_per_example = seconds;
@@ -203,7 +205,7 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
         return low < chunk;
     };
     const std::vector<Recompute> kinds = recomputes(space);
-    for (const ParallelLayout& division : all.layouts) {
+    const auto search = [&](const ParallelLayout& division) {
         const std::vector<int> sizes = micro_batches(space, division);
         std::size_t surely = 0;        // sizes[0 .. surely) fit without (or with less) recompute
         std::size_t surely_whole = 0;  // the same, of those that recompute no whole layer
@@ -220,13 +222,22 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
                 if (runs == 2 && i == surely) surely = i + 1;
             }
         }
-        if (!space.some_layers || (space.any_framework && !needs_megatron(division))) continue;
+        if (!space.some_layers || (space.any_framework && !needs_megatron(division))) return;
         for (std::size_t i = surely_whole; i < sizes.size(); ++i) {
             ParallelLayout layout = division;
             if (!fit_batch(layout, sizes[i], space)) continue;
             if (!fewest_layers(layout)) break;
             consider(layout);
         }
+    };
+    for (const ParallelLayout& division : all.layouts) search(division);
+    // Where a cut wins, that may be for the kernels of the stack that cuts: without one it may do better still, with
+    // states divided as it divides them.
+    if (divided != nullptr && out.found && needs_megatron(out.layout)) {
+        whole = true;
+        for (const ParallelLayout& division : all.layouts)
+            if (!needs_megatron(division) && division.zero <= 1) search(division);
+        whole = false;
     }
     // Host memory is the last resort: it is bound by PCIe, many times slower than the device's own memory. Who pins how
     // states are divided wants to know whether that fits.

@@ -12,6 +12,7 @@ struct LayoutResult {
     ParallelLayout layout;
     TrainingEstimate estimate;
     double seconds_per_example = 0, fit_probability = 0;
+    bool whole = false;  // under the stack that cuts models, and nothing is cut
     // The fastest that surely fits of those that cut the model itself, whatever was found.
     std::optional<ParallelLayout> divided;
     double divided_mfu = 0, divided_seconds = 0;  // per example

@@ -176,12 +176,12 @@ Divisions divisions(const LayoutSpace& space) {
     return out;
 }
 
-double set_up_share(const LayoutSpace& space, const ParallelLayout& layout, double seconds) {
-    if (!needs_megatron(layout) || seconds <= 0) return 0;
+double set_up_share(const LayoutSpace& space, const ParallelLayout& layout, double seconds, bool megatron) {
+    if ((!megatron && !needs_megatron(layout)) || seconds <= 0) return 0;
     return std::min(space.set_up_device_s / (seconds * std::max(1, space.devices)), space.set_up_most);
 }
 
-double oddness(const LayoutSpace& space, const ParallelLayout& layout, double seconds) {
+double oddness(const LayoutSpace& space, const ParallelLayout& layout, double seconds, bool megatron) {
     const int steps = (layout.tensor > 1 ? 1 : 0) + (layout.pipeline > 1 ? 2 : 0) +
                       (layout.virtual_stages > 1 ? 1 : 0) + (layout.virtual_stages > 4 ? 1 : 0);
     const bool inside = layout.pipeline > 1 && space.domain > 1 && space.devices <= space.domain;
@@ -190,7 +190,7 @@ double oddness(const LayoutSpace& space, const ParallelLayout& layout, double se
     const bool plain = layout.zero == 0 && layout.tensor == 1 && layout.pipeline == 1 && layout.context == 1;
     // Setting up is what the steps of simplicity stand for, too: of the two what is more.
     const double simpler = std::max(space.simpler_most > 0 ? std::min(taste, 1 + space.simpler_most) : taste,
-                                    1 + set_up_share(space, layout, seconds));
+                                    1 + set_up_share(space, layout, seconds, megatron));
     return simpler * (inside ? 1 + space.pipeline_inside_share : 1) / (plain ? 1 + space.plain_share : 1);
 }
 

@@ -40,9 +40,10 @@ struct LayoutSpace {
 
 // The time of a layout that takes `seconds` an example, with what its oddness has to make up for: a factor of at least
 // 1, below it where nothing is divided.
-double oddness(const LayoutSpace& space, const ParallelLayout& layout, double seconds);
+// `megatron`: it runs under the stack that cuts models though it cuts none.
+double oddness(const LayoutSpace& space, const ParallelLayout& layout, double seconds, bool megatron = false);
 // What setting up its stack is worth, as a share of its time; 0 of what a plain script does.
-double set_up_share(const LayoutSpace& space, const ParallelLayout& layout, double seconds);
+double set_up_share(const LayoutSpace& space, const ParallelLayout& layout, double seconds, bool megatron = false);
 
 // Divisions of the devices, without micro-batch and recompute, in a fixed order: less communication first.
 // A division whose ranks outnumber the batch is left out and counted in `too_many_ranks`; one whose ranks cannot share

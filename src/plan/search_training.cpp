@@ -386,7 +386,8 @@ void TrainingSearch::sweep(Lane& lane, const Frontier& frontier) {
 }
 
 Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& result) const {
-    const TrainingSetup& setup = setup_for(*lane.setup, lane.divided, result.layout);
+    const bool whole = result.whole && lane.divided != nullptr;
+    const TrainingSetup& setup = whole ? *lane.divided : setup_for(*lane.setup, lane.divided, result.layout);
     const Workload& workload = context_.workload;
     Point point;
     point.choice = lane.choice;
@@ -395,7 +396,7 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     point.devices = choice(lane).node->has_gpu() ? choice(lane).node->accelerators * nodes : nodes;
     point.work_s = examples_ * result.seconds_per_example;
     point.gang = true;
-    point.framework = training_framework(workload, result.layout);
+    point.framework = whole ? "megatron" : training_framework(workload, result.layout);
     point.precision = setup.precision;
     point.kv_precision = kv_precision_with(workload, setup.precision);
     const double trained = setup.trainable_params > 0 ? setup.trainable_params : setup.total_params;
@@ -441,8 +442,9 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     if (result.fit_probability < context_.settings.fit_wanted)
         point.notes.push_back(
             fmt::format("memory is tight: fits with probability {:.0f} %", 100 * result.fit_probability));
-    point.set_up = set_up_share(layout_space(lane.space, setup, nodes), result.layout, result.seconds_per_example);
-    if (result.divided && lane.divided != nullptr && !needs_megatron(result.layout)) {
+    point.set_up =
+        set_up_share(layout_space(lane.space, setup, nodes), result.layout, result.seconds_per_example, whole);
+    if (result.divided && lane.divided != nullptr && !whole && !needs_megatron(result.layout)) {
         const double least =
             lane.divided->mfu_most > 0 ? std::max(1.0, result.divided_mfu / lane.divided->mfu_most) : 1;
         const double saved_s = point.work_s - examples_ * result.divided_seconds * least;

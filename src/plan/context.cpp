@@ -259,13 +259,17 @@ std::vector<Offer> offers_of(Context& context, int type) {
                     .provenance = price.provenance};
         if (offer.low <= 0) offer.low = offer.usd_per_hour;
         if (offer.high <= 0) offer.high = offer.usd_per_hour;
-        // A spot price moves by the hour: an old one is a bracket up to the list price, and says so.
+        // A spot price moves by the hour: an old one is a bracket up to the list price, and says so. Counted is its
+        // middle by ratio: the low end would choose a region for a price of months ago.
         if (offer.pricing == Pricing::spot && !offer.estimate &&
             days_between(price.provenance.as_of, context.options.today) >
                 static_cast<long>(context.settings.price_stale_days)) {
             offer.estimate = true;
-            if (const Price* list = context.catalog.price(type, price.region, where.os, Pricing::on_demand))
+            const Price* list = context.catalog.price(type, price.region, where.os, Pricing::on_demand);
+            if (list != nullptr && list->per_hour.dollars() > offer.usd_per_hour) {
                 offer.high = std::max(offer.high, list->per_hour.dollars());
+                offer.usd_per_hour = std::sqrt(offer.usd_per_hour * list->per_hour.dollars());
+            }
         }
         if (auto refusal = refuse_offer(context, type, offer)) {
             context.rejected.add(line(type, offer.region, std::move(*refusal)));

@@ -98,7 +98,15 @@ public:
     }
     std::string dear_relaxation(const Option& o) const {
         return fmt::format("budget {} -> {}", format_usd(Usd::from_double(budget)), usd_text(usd(o))) +
-               less_data(budget / usd(o));
+               less_data(budget / usd(o)) + hours_a_day(budget / usd(o));
+    }
+    // A notebook that is kept for weeks is used by day.
+    std::string hours_a_day(double share) const {
+        const Workload& w = context_.workload;
+        constexpr double kDay = 86'400;
+        const double hours = std::floor(24 * share);
+        if (w.kind != WorkloadKind::notebook || !w.period || w.period->v < 3 * kDay || hours < 1) return {};
+        return fmt::format(", or switched off but for {:.0f} hour{} a day", hours, hours == 1 ? "" : "s");
     }
     // Time and money follow the data: what a share of it would be, as long as that is still a training.
     std::string less_data(double share) const {

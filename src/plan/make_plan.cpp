@@ -157,11 +157,17 @@ void say_commitment(Plan& plan, const Catalog& catalog) {
                                           : ""));
 }
 
-// How many there are of a machine of one's own was not said: no more are planned than it takes.
-void say_uncounted(Plan& plan, const Catalog& catalog) {
+// What the description of one's own machines leaves out. How many there are: no more are planned than it takes.
+void say_own_machines(Plan& plan, const Catalog& catalog) {
     const Candidate& chosen = plan.candidates.front();
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(chosen.node_type)];
-    if (node.cloud != "on-prem" || node.available > 0 || plan.workload.where.pinned_nodes(node)) return;
+    if (node.cloud != "on-prem") return;
+    if (is_training(plan.workload.kind) && chosen.nodes > 1 && !is_rdma(node) && node.ethernet_gbps <= 0 &&
+        node.link_across >= 0)
+        plan.workload.assumptions.push_back(
+            fmt::format("about {:.0f} Gb/s of Ethernet between the machines, since ethernet_gbps is not given",
+                        catalog.links()[static_cast<std::size_t>(node.link_across)].bandwidth.v * 8 / 1e9));
+    if (node.available > 0 || plan.workload.where.pinned_nodes(node)) return;
     plan.workload.assumptions.push_back(
         chosen.nodes == 1
             ? fmt::format("there is one {}, since its file gives no count; count: N lets a plan use N", node.name)
@@ -274,7 +280,7 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     say_batch(plan);
     say_router(plan);
     say_release(plan);
-    say_uncounted(plan, catalog);
+    say_own_machines(plan, catalog);
     say_commitment(plan, catalog);
     plan.platform = choose_platform(workload, context, plan.candidates.front());
     plan.reasons = reasons_of(context, plan);

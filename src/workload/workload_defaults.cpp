@@ -327,7 +327,9 @@ void fill_wait(WorkloadForm& w, const Catalog& catalog, bool generates) {
         return;
     }
     if (latency.any()) return;
-    if (w.kind != WorkloadKind::inference && w.clients() <= 0 && !w.asks_for_capacity()) return;
+    // A pile of texts waits for nobody; searches that come at a rate do.
+    const bool live = w.kind == WorkloadKind::inference || w.traffic.requests_per_second.value_or(0) > 0;
+    if (!live && w.clients() <= 0 && !w.asks_for_capacity()) return;
     const DrawingLimit wait =
         w.model.kind == ModelKind::diffusion
             ? default_drawing(w, catalog)

@@ -165,6 +165,8 @@ std::string percent(double chance) {
 // Limits that nobody gave decide how many machines there are all the same.
 std::string assumed_limit(const LatencySpec& latency) {
     constexpr double kUsual = 2;
+    if (latency.at.empty() && latency.p95)
+        return fmt::format(" (assumed: answer within {})", format_seconds(*latency.p95));
     if (!latency.at.empty() || !latency.ttft_p99 || !latency.tpot_p99) return {};
     return fmt::format(" (assumed: first token within {}{}, then {} a token)", format_seconds(*latency.ttft_p99),
                        latency.ttft_p99->v > kUsual ? " for the long prompts" : "", format_seconds(*latency.tpot_p99));

@@ -285,7 +285,8 @@ void nearest_narrower(const Context& context, const Search& search, const std::v
 // Work for processors where only machines with GPUs are known: nothing that is said of those is the reason.
 bool only_gpus_for_processors(const Context& context) {
     const Workload& w = context.workload;
-    const bool on_processors = w.kind == WorkloadKind::simulation && w.vcpu_hours && !w.gpu_hours;
+    const bool on_processors =
+        !w.gpu_hours && (w.kind == WorkloadKind::preprocessing || (w.kind == WorkloadKind::simulation && w.vcpu_hours));
     return on_processors && !context.choices.empty() &&
            std::all_of(context.choices.begin(), context.choices.end(),
                        [](const NodeChoice& choice) { return choice.accelerator != nullptr; });

@@ -103,9 +103,13 @@ Search search_preprocessing(const Context& context) {
     for (std::size_t i = 0; i < context.choices.size(); ++i) {
         const NodeChoice& choice = context.choices[i];
         if (!enough_memory(search, choice, need)) continue;
+        // Nobody rents a GPU for its processors; of one's own, or named, it is what is there.
+        if (!on_gpu && choice.accelerator != nullptr && !choice.named) continue;
+        const double speed = choice.accelerator != nullptr ? in_t4(context.catalog, *choice.accelerator) : 0;
+        const double capacity = on_gpu ? choice.node->accelerators * speed : choice.node->usable_vcpus();
+        if (!(capacity > 0)) continue;
         for (int nodes : node_counts(workload.where, *choice.node)) {
-            const double work_s =
-                std::max(1.0, hours * 3600 / (static_cast<double>(choice.node->usable_vcpus()) * nodes));
+            const double work_s = std::max(1.0, hours * 3600 / (capacity * nodes));
             if (nodes > kMostMachines || (nodes > 1 && work_s < 600 && !workload.where.nodes)) break;
             ++search.considered;
             Point point;
@@ -113,7 +117,11 @@ Search search_preprocessing(const Context& context) {
             point.nodes = nodes;
             point.work_s = work_s;
             point.checkpoint_bytes = 1e6;
-            point.speed = {0.7, 1, 1.5};  // whatever one vCPU does of it: not measured here
+            // Whatever one vCPU or one T4 does of it: not measured here.
+            point.speed = on_gpu ? Range{0.5, 1, 2} : Range{0.7, 1, 1.5};
+            if (on_gpu && (speed > 1.05 || speed < 0.95))
+                point.notes.push_back(
+                    fmt::format("one {} counts as {:.1f} T4, by peak FP32", choice.accelerator->name, speed));
             point.units = std::max(hours, 1e-6);
             point.prediction.unit_name = on_gpu ? "GPU hour of a T4" : "vCPU hour";
             point.prediction.utilisation = 0.9;

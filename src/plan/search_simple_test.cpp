@@ -30,6 +30,18 @@ TEST(SearchSimple, PreprocessingOnGpusTakesGpus) {
     ASSERT_TRUE(made.feasible());
     for (const Candidate& c : made.candidates) EXPECT_TRUE(testing::node(c.node_type).has_gpu());
     EXPECT_GT(made.candidates.front().prediction.usd.mid, 1);
+    // Hours of a T4, and not of the processors beside it.
+    const Plan alone = testing::plan(
+        "kind: preprocessing\ngpu_hours: 40\nwhere: {sizes: [Standard_NC16as_T4_v3], regions: [eastus], nodes: 1}\n");
+    ASSERT_TRUE(alone.feasible());
+    EXPECT_NEAR(alone.candidates.front().prediction.hours.mid, 40, 1);
+}
+
+// Where only machines with GPUs are known, that is said: nobody rents them for their processors.
+TEST(SearchSimple, NoGpuIsRentedForItsProcessors) {
+    const Plan made = testing::plan("kind: preprocessing\ndata: {bytes: 10TB}\nwhere: {cloud: gcp}\n");
+    EXPECT_FALSE(made.feasible());
+    EXPECT_NE(made.infeasible_because.find("no machines without GPUs"), std::string::npos) << made.infeasible_because;
 }
 
 // Rendering takes a size with the graphics driver.

@@ -126,6 +126,18 @@ std::vector<Relaxation> relaxations(const Context& context) {
              return had && w.model.transformer();
          },
          {Reason::memory, Reason::host_memory}},
+        {fmt::format("data: {{sequence: {:.0f}}} in place of {:.0f}", context.workload.sequence() / 2,
+                     context.workload.sequence()),
+         [](Workload& w) {
+             constexpr double kShort = 1024;  // below it there is little left to learn from
+             const bool had = w.kind == WorkloadKind::fine_tuning && w.model.transformer() && w.data.sequence &&
+                              *w.data.sequence >= 2 * kShort;
+             if (!had) return false;
+             w.data.sequence = std::floor(*w.data.sequence / 2);
+             if (w.batch.global_examples) w.batch.global_tokens = *w.batch.global_examples * *w.data.sequence;
+             return true;
+         },
+         {Reason::memory}},
         {"without the pinned layout",
          [](Workload& w) {
              const LayoutSpec& l = w.layout;

@@ -387,6 +387,11 @@ static std::string rate_text(double per_second, const std::string& unit) {
     return fmt::format("{:g} {}/s", per_second, per_second == 1 ? unit : unit + "s");
 }
 
+// Data on storage is sold and told in powers of ten.
+static std::string as_storage_says(Bytes bytes) {
+    return bytes.v >= 0.9995e12 ? fmt::format("{:.4g} TB", bytes.v / 1e12) : fmt::format("{:.3g} GB", bytes.v / 1e9);
+}
+
 std::string Workload::title() const {
     // A model without a name of its own is called "7B decoder".
     const std::string& called = model_written.empty() ? model.name : model_written;
@@ -434,7 +439,7 @@ std::string Workload::title() const {
                                rate_text(traffic.requests_per_second.value_or(0), each));
         }
         case WorkloadKind::preprocessing:
-            return data.bytes ? fmt::format("Prepare {} of data", format_bytes_gib(*data.bytes))
+            return data.bytes ? fmt::format("Prepare {} of data", as_storage_says(*data.bytes))
                               : fmt::format("Prepare data, {} vCPU hours", amount(vcpu_hours.value_or(0)));
         case WorkloadKind::notebook: return "A notebook for " + format_seconds(period.value_or(Seconds(8 * 3600)));
         case WorkloadKind::simulation:

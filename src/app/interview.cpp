@@ -152,6 +152,14 @@ Result<std::string> interview(Session& session, const std::string& path) {
         if (question.key != "kind") TRY_VOID(answer_of(session, *catalog, question, file));
     }
     TRY_VOID(ask_for_home(session, *catalog));
+    // The file that is planned is the file that runs, and it holds its place no longer than was said.
+    const Json* period = file.find("period");
+    if (kind == "notebook" && period != nullptr) {
+        Json lease = Json::object(), run = Json::object();
+        lease.set("stop_after", *period);
+        run.set("command", "jupyter lab --no-browser").set("lease", std::move(lease));
+        file.set("run", std::move(run));
+    }
     TRY_VOID(write_file_atomic(path, file.dump_yaml()));
     fmt::print("\n{}\n{}\n", session.style.dim("written to " + path + ":"), file.dump_yaml());
     return path;

@@ -137,6 +137,7 @@ TEST_F(Interview, TheAnswersBecomeTheFileAndThePriceIsTold) {
     EXPECT_TRUE(shows(file, "kind: notebook")) << file;
     EXPECT_TRUE(shows(file, "period: 8h")) << file;
     EXPECT_TRUE(shows(file, "memory: 32GiB")) << file;
+    EXPECT_TRUE(shows(file, "stop_after: 8h")) << file;  // its lease: nobody pays for a forgotten weekend
 }
 
 // A wrong answer is refused with the words the file's reader has, and asked again; a needed one cannot be skipped.

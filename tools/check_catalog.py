@@ -504,6 +504,12 @@ def check_places(root, regions):
             fault(r["_at"], "access is", r["access"])
         if r["cloud"] == "azure" and r["region"] not in known:
             fault(r["_at"], r["region"], "is no region of Azure")
+    ratios = read(root, "catalog/region_price_ratios.tsv")
+    unique_sorted(ratios, ["cloud", "region"])
+    for r in ratios:
+        low, high = number(r, "low", 0.5, 3, need=True), number(r, "high", 0.5, 3, need=True)
+        if low is not None and high is not None and high < low:
+            fault(r["_at"], "high is below low")
 
 
 def main():

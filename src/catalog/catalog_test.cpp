@@ -8,6 +8,7 @@
 
 #include "base/document.h"
 #include "base/embedded.h"
+#include "catalog/geography.h"
 #include "catalog/hf_config.h"
 #include "catalog/names.h"
 #include "catalog/this_machine.h"
@@ -103,6 +104,9 @@ TEST(EmbeddedCatalog, ModelsAreFoundByTheNamesOfHubs) {
     EXPECT_EQ(found("RedHatAI/Llama-3.3-70B-Instruct-FP8"), "llama-3.1-70b");
     EXPECT_EQ(catalog.match_model("Qwen/Qwen3-32B-AWQ")->precision, Precision::int4);
     EXPECT_EQ(found("mistralai/Mistral-7B-Instruct-v0.3"), "mistral-7b");
+    // What it is published as has words of its own: Mistral-Nemo-Base-2407.
+    EXPECT_EQ(found("mistralai/Mistral-Nemo-Instruct-2407"), "mistral-nemo-12b");
+    EXPECT_EQ(found("mistralai/Mistral-Small-Instruct-2409"), "codestral-22b");  // its 22B, and not the 24B of 2501
     // What is left out must not be a size: 3.2-1b is not 3.2, and turbo is another shape.
     EXPECT_EQ(found("openai/whisper-large-v3-turbo"), "whisper-large-v3-turbo");
     EXPECT_EQ(found("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit"), "llama-3.1-8b");
@@ -115,6 +119,17 @@ TEST(EmbeddedCatalog, SuggestsTheSameFamily) {
     const auto said = [&](std::string_view name) { return shipped().match_model(name).error().message(); };
     EXPECT_NE(said("vit-colossal").find("did you mean vit-"), std::string::npos) << said("vit-colossal");
     EXPECT_NE(said("gemma-5-9b").find("did you mean gemma-"), std::string::npos) << said("gemma-5-9b");
+}
+
+// Who works in a region whose prices are not in the lists is not told that there is none.
+TEST(EmbeddedCatalog, RegionsWithoutAPriceListAreKnown) {
+    for (const char* region : {"us-west-2", "eu-central-1", "ap-southeast-2"})
+        EXPECT_TRUE(shipped().find_region("aws", region).ok()) << region;
+    for (const RegionPriceRatio& ratio : region_price_ratios()) {
+        EXPECT_GE(ratio.low, 1) << ratio.region;
+        EXPECT_GE(ratio.high, ratio.low) << ratio.region;
+        EXPECT_FALSE(geography_of(ratio.region).empty()) << ratio.region;
+    }
 }
 
 TEST(EmbeddedCatalog, NamesTheNearestWhenItFindsNothing) {

@@ -185,6 +185,8 @@ Result<double> parse_count(std::string_view text) {
         return *value * binary;
     }
     const auto scale = scale_of(suffix);
+    if (!scale && suffix.ends_with("ib") && parse_bytes(text))
+        return refused(trim(text), "is an amount of memory and no count: without the B it is one", kCountForms);
     if (!scale) return refused(trim(text), "has the unknown suffix " + shown(number.rest), kCountForms);
     const auto value = value_of<double>(number, *scale);
     if (!value || *value > kMostCount) return refused(trim(text), "is out of range (at most 1e24)", kCountForms);

@@ -12,9 +12,10 @@ namespace {
 // Counts take a suffix, an exponent or separators, in either case, and come out exactly.
 TEST(Units, CountsAreReadExactly) {
     const std::pair<const char*, double> cases[] = {
-        {"70B", 70e9},      {"70b", 70e9},        {"15T", 15e12},  {"350M", 350e6}, {"8k", 8000},   {"7e9", 7e9},
-        {"1_000_000", 1e6}, {"1,000,000", 1e6},   {"1.1B", 1.1e9}, {"0", 0},        {".5", 0.5},    {"1.5e+3", 1500},
-        {" 405 B ", 405e9}, {"2 trillion", 2e12}, {"0.3M", 0.3e6}, {"1e-3", 0.001}, {"8192", 8192}, {"1e24", 1e24},
+        {"70B", 70e9},   {"70b", 70e9},      {"15T", 15e12},     {"350M", 350e6},      {"8k", 8000},
+        {"7e9", 7e9},    {"1_000_000", 1e6}, {"1,000,000", 1e6}, {"1.1B", 1.1e9},      {"0", 0},
+        {".5", 0.5},     {"1.5e+3", 1500},   {" 405 B ", 405e9}, {"2 trillion", 2e12}, {"0.3M", 0.3e6},
+        {"1e-3", 0.001}, {"8192", 8192},     {"1e24", 1e24},     {"8Ki", 8192},        {"1.5 Mi", 1'572'864},
     };
     for (const auto& [text, value] : cases) {
         const auto count = parse_count(text);
@@ -34,6 +35,7 @@ TEST(Units, WrongCountsAreRefusedNamingTheForms) {
         EXPECT_NE(count.error().message().find("such as 70B"), std::string::npos) << count.error().message();
         EXPECT_EQ(count.error().kind(), ErrorKind::invalid);
     }
+    EXPECT_NE(parse_count("8KiB").error().message().find("without the B"), std::string::npos);
     EXPECT_EQ(parse_count("-5").error().message(),
               "'-5' must not be negative; expected a count such as 70B, 15T, 350M, 8k, 7e9 or 1_000_000");
 }

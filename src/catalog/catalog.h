@@ -108,6 +108,7 @@ struct NodeType {
     double nvme_gib = 0, temp_disk_gib = 0;
     std::string generations, trusted_launch, accelerated_networking;
     int cpu = -1;                 // index into cpus, -1 unknown
+    bool cpu_assumed = false;     // of one's own, whose description does not name it
     int available = 0;            // how many of it exist: on-prem; 0: no limit of its own
     std::string status;           // current, retired, announced, ...
     std::string retirement_date;  // YYYY-MM-DD or empty

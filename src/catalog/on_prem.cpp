@@ -20,7 +20,7 @@ public:
 
     Result<int> read() {
         check_keys(node_, {"name", "gpu", "gpus", "vcpus", "cores", "memory", "rdma", "ethernet_gbps", "nvlink",
-                           "price_per_hour", "capex", "count", "topology", "devices", "doctor"});
+                           "price_per_hour", "capex", "count", "cpu", "topology", "devices", "doctor"});
         NodeType node;
         node.cloud = "on-prem";
         node.purpose = "training";
@@ -36,6 +36,7 @@ public:
         node.ethernet_gbps = in_.number({"ethernet_gbps"}, 0, 1e6).value_or(0);
         std::optional<Accelerator> own;
         read_gpu(node, own);
+        read_cpu(node);
         read_rdma(node);
         const std::string link = read_gpu_link(node, own);
         const auto hourly = read_price();
@@ -99,6 +100,39 @@ private:
         if (parsed && parsed->micro() >= 0) return parsed->dollars();
         in.problem(fmt::format("\"{}\" is not an amount of dollars; write it like $250k", key), value);
         return std::nullopt;
+    }
+
+    // "EPYC 7763", "Intel Xeon Platinum 8480": all words that tell processors apart are in the catalogue's name.
+    int cpu_named(std::string_view text) const {
+        constexpr std::string_view kSayNothing[] = {"amd", "intel", "platinum", "gold", "silver", "processor", "cpu"};
+        for (std::size_t i = 0; i < catalog_.cpus().size(); ++i) {
+            const std::string known = lower(catalog_.cpus()[i].name);
+            bool all = true, any = false;
+            for (const std::string_view part : split(text, ' ')) {
+                std::string word = lower(part);
+                while (word.ends_with('+')) word.pop_back();
+                if (word.empty() ||
+                    std::find(std::begin(kSayNothing), std::end(kSayNothing), word) != std::end(kSayNothing))
+                    continue;
+                any = true;
+                all = all && known.find(word) != std::string::npos;
+            }
+            if (any && all) return static_cast<int>(i);
+        }
+        return -1;
+    }
+
+    // Where there is no GPU the processors compute: of an ordinary server of 2021, unless they are named.
+    void read_cpu(NodeType& node) {
+        constexpr std::string_view kOrdinary = "EPYC Milan 7763";
+        const Node* cpu = in_.find({"cpu"});
+        if (cpu != nullptr && cpu->is_scalar()) node.cpu = cpu_named(cpu->text);
+        if (cpu != nullptr && node.cpu < 0)
+            in_.problem(fmt::format("no processor named {}", printable(cpu->text, 60)), cpu,
+                        "name it as EPYC 7763 or Xeon 8480C, or leave cpu out: that of an ordinary server is taken");
+        if (cpu != nullptr || node.accelerator >= 0 || in_.has({"gpu"})) return;
+        node.cpu = cpu_named(kOrdinary);
+        node.cpu_assumed = node.cpu >= 0;
     }
 
     void read_gpu(NodeType& node, std::optional<Accelerator>& own) {

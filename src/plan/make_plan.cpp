@@ -167,6 +167,10 @@ void say_own_machines(Plan& plan, const Catalog& catalog) {
         plan.workload.assumptions.push_back(
             fmt::format("about {:.0f} Gb/s of Ethernet between the machines, since ethernet_gbps is not given",
                         catalog.links()[static_cast<std::size_t>(node.link_across)].bandwidth.v * 8 / 1e9));
+    if (node.cpu_assumed && !node.has_gpu() && plan.workload.model_known)
+        plan.workload.assumptions.push_back(
+            fmt::format("the processors of {} are as fast as {}, since cpu is not given", node.name,
+                        catalog.cpus()[static_cast<std::size_t>(node.cpu)].name));
     if (node.available > 0 || plan.workload.where.pinned_nodes(node)) return;
     plan.workload.assumptions.push_back(
         chosen.nodes == 1

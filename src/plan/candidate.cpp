@@ -164,7 +164,7 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
         cause = dearer ? "no better, and costs more" : "";
     else if (score(other, minimize) < score(winner, minimize) && other.hours.mid > 1.02 * winner.hours.mid)
         cause = fmt::format("{:.1f} x as long", other.hours.mid / winner.hours.mid);
-    else if (score(other, minimize) < score(winner, minimize) && winner.set_up < other.set_up)
+    else if (score(other, minimize) < score(winner, minimize) && winner.set_up <= 0 && other.set_up > 0)
         cause = "takes Megatron, which does not pay here";
     else if (score(other, minimize) < score(winner, minimize) && winner.unease * 1.01 < other.unease)
         cause = b.scarce ? "hard to get" : "farther from what was measured";

@@ -62,7 +62,7 @@ std::vector<Foregone> foregone(const Context& context, const Search& search, con
                 ? fmt::format("{:.1f} x as long", slower->hours.mid / winner.hours.mid)
             : slower->nodes > 1.5 * winner.nodes
                 ? fmt::format("{} instead of {} machines to get and to run", winner.nodes, slower->nodes)
-            : winner.set_up < slower->set_up        ? std::string("which takes Megatron")
+            : winner.set_up <= 0 && slower->set_up > 0 ? std::string("which takes Megatron")
             : winner.unease * 1.01 < slower->unease ? context.choices[static_cast<std::size_t>(slower->choice)].scarce
                                                           ? std::string("which is hard to get")
                                                           : std::string("which lies farther from what was measured")

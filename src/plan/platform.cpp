@@ -166,7 +166,8 @@ std::vector<std::string> alternatives(const Workload& workload, const NodeType& 
         offer(Orchestrator::azure_ml, "managed endpoints or jobs; less control over the engine");
         offer(Orchestrator::aks, "containers, pods and nodes scale apart");
         offer(Orchestrator::batch, "no installation and no fee beyond the VMs; VMs live only as long as the pool");
-        offer(Orchestrator::vmss, "instances scale on a GPU metric; custom image with drivers");
+        offer(Orchestrator::vmss, node.has_gpu() ? "instances scale on a GPU metric; custom image with drivers"
+                                                 : "instances scale on a metric; the image is yours");
     }
     return out;
 }

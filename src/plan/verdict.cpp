@@ -1,4 +1,5 @@
 // The plan in one sentence, and why it is so.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -117,7 +118,8 @@ std::string bound_text(const Context& context, const Candidate& c) {
     if (context.workload.kind == WorkloadKind::inference && decodes)
         return fmt::format("prefill is bound by {}, decode by {} (inference as a whole is not simply compute-bound)",
                            to_string(p.prefill_bound), to_string(p.bottleneck));
-    return fmt::format("bound by {}", to_string(p.bottleneck));
+    return p.bottleneck == Bottleneck::cpu ? "bound by the processors"
+                                           : fmt::format("bound by {}", to_string(p.bottleneck));
 }
 
 // How surely the limits are kept.
@@ -127,7 +129,7 @@ std::string limits_text(const Context& context, const Candidate& c) {
     std::string text;
     auto add = [&](std::string_view what, std::string limit, double chance) {
         text += fmt::format("{}the {} of {} holds with {:.0f} % probability", text.empty() ? "" : ", ", what, limit,
-                            std::floor(100 * chance + 1e-9));
+                            std::min(99.0, std::floor(100 * chance + 1e-9)));  // no model is surer of itself
     };
     const bool service = p.latency.requests_per_s > 0;
     if (!c.measured && context.node(c.node_type).has_gpu()) {

@@ -23,17 +23,18 @@ void advise_quota(const AdviceInput& input, AdviceList& out) {
     } else if (!usages_cover(context, winner->region)) {
         out.push_back(
             {AdviceSeverity::info, "quota-unknown",
-             fmt::format("needs {:.0f} vCPUs of {} quota in {}: not checked (--usage). list-skus shows offers, not "
+             fmt::format("needs {} vCPUs of {} quota in {}: not checked (--usage). list-skus shows offers, not "
                          "quota{}",
-                         need, family, winner->region, spot ? "" : "; the regional total must have as many"),
+                         format_thousands(need), family, winner->region,
+                         spot ? "" : "; the regional total must have as many"),
              fmt::format("az vm list-usage -l {} -o json > usage.json; stoker plan FILE --usage usage.json",
                          winner->region),
              ""});
     } else {
-        out.push_back(
-            as_background({AdviceSeverity::info, "quota-enough",
-                           fmt::format("quota of {} in {} covers the {:.0f} vCPUs", family, winner->region, need), "",
-                           "az vm list-usage"}));
+        out.push_back(as_background(
+            {AdviceSeverity::info, "quota-enough",
+             fmt::format("quota of {} in {} covers the {} vCPUs", family, winner->region, format_thousands(need)), "",
+             "az vm list-usage"}));
     }
     for (const NodeChoice& choice : context.choices)
         for (const Offer& open : choice.offers)

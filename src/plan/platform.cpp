@@ -139,6 +139,12 @@ Decision decide(const Workload& workload, const Catalog& catalog, const NodeType
     return {Orchestrator::none, ""};
 }
 
+// Somebody waits for each answer, and there is no end.
+bool answers(const Workload& workload) {
+    return workload.kind == WorkloadKind::inference ||
+           (workload.kind == WorkloadKind::embedding && workload.traffic.requests_per_second.has_value());
+}
+
 std::vector<std::string> alternatives(const Workload& workload, const NodeType& node, const Candidate& candidate,
                                       Orchestrator chosen) {
     std::vector<std::string> out;
@@ -165,7 +171,8 @@ std::vector<std::string> alternatives(const Workload& workload, const NodeType& 
     } else {
         offer(Orchestrator::azure_ml, "managed endpoints or jobs; less control over the engine");
         offer(Orchestrator::aks, "containers, pods and nodes scale apart");
-        offer(Orchestrator::batch, "no installation and no fee beyond the VMs; VMs live only as long as the pool");
+        if (!answers(workload))
+            offer(Orchestrator::batch, "no installation and no fee beyond the VMs; VMs live only as long as the pool");
         offer(Orchestrator::vmss, node.has_gpu() ? "instances scale on a GPU metric; custom image with drivers"
                                                  : "instances scale on a metric; the image is yours");
     }
@@ -195,7 +202,7 @@ std::string paas_sentence(const Workload& workload, const NodeType& node, Orches
         return "PaaS not chosen: the machines are already there and paid for";
     if (chosen == Orchestrator::azure_ml) return "PaaS chosen: Azure ML runs it on the same VM size at the VM's price";
     const ManagedService managed = managed_service(node.cloud);
-    switch (workload.kind) {
+    switch (answers(workload) ? WorkloadKind::inference : workload.kind) {
         case WorkloadKind::inference:
             return fmt::format(
                 "PaaS first: a hosted model ({}) or {} needs no GPU of yours; this plan is for when you need control "

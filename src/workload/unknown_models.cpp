@@ -8,13 +8,13 @@
 namespace stoker {
 namespace {
 
-struct Kind {
+struct UnknownKind {
     std::string_view words;  // beginnings of names, as fold_name() leaves them; of three letters or less: first words
     std::string_view remedy;
 };
 
 // The first that fits.
-constexpr Kind kKinds[] = {
+constexpr UnknownKind kUnknownKinds[] = {
     {"gpt4 gpt5 gpt35 chatgpt claude gemini o1mini o1preview o3mini o4mini grok3 grok4 textembedding midjourney "
      "dalle sora",
      "its weights are not published, so that no machine of yours runs it: plan an open model in its place, such as "
@@ -68,7 +68,7 @@ bool begins(std::string_view name, std::string_view word) {
 
 std::string remedy_for_unknown_model(std::string_view name) {
     const std::string_view last = name.substr(name.rfind('/') + 1);
-    for (const Kind& kind : kKinds)
+    for (const UnknownKind& kind : kUnknownKinds)
         for (const std::string_view word : split(kind.words, ' '))
             if (begins(last, word)) return std::string(kind.remedy);
     return {};

@@ -222,7 +222,7 @@ std::string footer_html(const Plan& plan, const Catalog& catalog) {
         out += escape(source) + ". ";
         const NodeType& node = catalog.node_types()[static_cast<std::size_t>(best.node_type)];
         std::vector<std::string> links;
-        for (const std::string& page : price_pages(node.cloud, plan.workload.where.os))
+        for (const std::string& page : verify_pages(node.cloud, plan.workload.where.os))
             links.push_back(fmt::format("<a href=\"https://{}\">{}</a>", page, page));
         if (!links.empty()) out += fmt::format("Verify it on {}. ", join(links, " and "));
     }

@@ -279,7 +279,7 @@ std::string footer(const Plan& plan, const Catalog& catalog, const Style& style,
         const Candidate& best = plan.candidates.front();
         const NodeType& node = catalog.node_types()[static_cast<std::size_t>(best.node_type)];
         if (best.priced) {
-            const std::string pages = join(price_pages(node.cloud, plan.workload.where.os), " and ");
+            const std::string pages = join(verify_pages(node.cloud, plan.workload.where.os), " and ");
             line = price_source(best, plan.workload) + (pages.empty() ? "" : " · verify on " + pages) + " · " + line;
         }
     }

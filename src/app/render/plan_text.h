@@ -41,6 +41,6 @@ std::string task_of(const Plan& plan, const Catalog& catalog);
 std::vector<std::string> what_changes(const Plan& plan, bool changes_choice, std::string_view arrow);
 std::string price_source(const Candidate& candidate, const Workload& workload);
 // Pages to verify it on, without https://; empty: none is known.
-std::vector<std::string> price_pages(std::string_view cloud, std::string_view os);
+std::vector<std::string> verify_pages(std::string_view cloud, std::string_view os);
 
 }  // namespace stoker

@@ -20,7 +20,7 @@ std::string price_source(const Candidate& candidate, const Workload& workload) {
     return text;
 }
 
-std::vector<std::string> price_pages(std::string_view cloud, std::string_view os) {
+std::vector<std::string> verify_pages(std::string_view cloud, std::string_view os) {
     if (cloud == "azure")
         return {"azure.microsoft.com/pricing/calculator",
                 fmt::format("azure.microsoft.com/pricing/details/virtual-machines/{}",

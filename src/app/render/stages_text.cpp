@@ -36,7 +36,8 @@ std::string total_money(const StagesTotal& total) {
 }
 
 std::string quota_of(const std::vector<PlannedStage>& stages, const QuotaNeed& need) {
-    std::string text = fmt::format("{:.0f} vCPUs of {} quota in {}", need.vcpus, need.family, need.region);
+    std::string text =
+        fmt::format("{} vCPUs of {} quota in {}", format_thousands(need.vcpus), need.family, need.region);
     if (need.users.size() > 1) text += fmt::format(" ({} at the same time)", names_of(stages, need.users));
     return text;
 }

@@ -308,5 +308,25 @@ TEST(Choice, NoFleetOfCpusForALargeModel) {
     EXPECT_TRUE(node(made.candidates.front().node_type).has_gpu());
 }
 
+// Who works where no price list is known gets a bracket from the list that is, and not a refusal.
+TEST(Choice, ARegionWithoutAPriceListHasABracket) {
+    const std::string asked =
+        "kind: fine-tuning\nmethod: lora\nmodel: mistral-7b\ndata: {examples: 30000, sequence: "
+        "2048}\nwhere: {cloud: aws, ";
+    const Plan listed = plan(asked + "regions: [us-east-1]}\n"), named = plan(asked + "regions: [eu-central-1]}\n"),
+               stays = plan(asked + "residency: eu}\n"), same = plan(asked + "regions: [us-west-2]}\n");
+    for (const Plan* one : {&listed, &named, &stays, &same}) ASSERT_TRUE(one->feasible());
+    EXPECT_FALSE(listed.candidates.front().price_is_estimate);
+    const Candidate& best = named.candidates.front();
+    EXPECT_EQ(best.region, "eu-central-1");
+    EXPECT_EQ(best.price_is_of, "us-east-1");
+    EXPECT_TRUE(best.price_is_estimate);
+    EXPECT_GT(best.prediction.usd.mid, listed.candidates.front().prediction.usd.mid);
+    EXPECT_GT(best.prediction.usd.high / best.prediction.usd.low,
+              listed.candidates.front().prediction.usd.high / listed.candidates.front().prediction.usd.low);
+    EXPECT_TRUE(stays.candidates.front().region.starts_with("eu-")) << stays.candidates.front().region;
+    EXPECT_DOUBLE_EQ(same.candidates.front().prediction.usd.mid, listed.candidates.front().prediction.usd.mid);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -324,5 +324,18 @@ TEST(SearchTraining, NoStepIsToldShorterThanTheBestPublishedMfuMakesIt) {
     EXPECT_NEAR(seconds, p.step_s.mid, 1e-6 * seconds);
 }
 
+// Who is told to cut a model in two for the kernels of the stack that cuts pays for exchange that nobody needs.
+TEST(SearchTraining, TheStackThatCutsIsTriedWithoutACut) {
+    const Plan made = testing::plan(
+        "kind: training\nmodel: smollm2-1.7b\ndata: {tokens: 600B, sequence: 4096}\nbatch: {global_tokens: 2M}\n"
+        "where: {cloud: gcp, sizes: [a3-ultragpu-8g], nodes: 2}\n");
+    ASSERT_TRUE(made.feasible());
+    const Candidate& best = made.candidates.front();
+    EXPECT_EQ(best.framework, "megatron");
+    EXPECT_EQ(best.layout.tensor, 1);
+    EXPECT_EQ(best.layout.pipeline, 1);
+    EXPECT_EQ(best.layout.data, 16);
+}
+
 }  // namespace
 }  // namespace stoker

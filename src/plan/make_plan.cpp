@@ -129,6 +129,15 @@ void say_batch(Plan& plan) {
     if (!text.empty()) plan.workload.assumptions.push_back(std::move(text));
 }
 
+// One machine that is lost takes the service with it, whatever a default says.
+void say_survival(Plan& plan) {
+    const Candidate& chosen = plan.candidates.front();
+    if (plan.workload.kind != WorkloadKind::inference || chosen.nodes != 1) return;
+    for (std::string& line : plan.workload.assumptions)
+        if (line.starts_with("with one node lost the middle estimate"))
+            line = "nothing answers while the one machine is down: there is no second of it";
+}
+
 // Several replicas carry as much as is said only behind a router that knows who is busy.
 void say_router(Plan& plan) {
     const Candidate& chosen = plan.candidates.front();
@@ -283,6 +292,7 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     take_precision(plan, catalog);
     say_batch(plan);
     say_router(plan);
+    say_survival(plan);
     say_release(plan);
     say_own_machines(plan, catalog);
     say_commitment(plan, catalog);

@@ -41,6 +41,15 @@ std::string nodes_text(const Context& context, const Candidate& c) {
     return text;
 }
 
+// Weights that one GPU would hold are divided for what is beside them: requests at once, and their speed.
+std::string_view why_spanned(const Candidate& c) {
+    const Prediction& p = c.prediction;
+    const double weights = p.bytes[static_cast<std::size_t>(MemoryTerm::weights)] * c.replica.gpus();
+    return weights < 0.9 * p.memory_capacity_bytes
+               ? "because one would hold its weights, and not the requests at once as fast as is asked (too-slow)"
+               : "because the model is too big for one (too-big)";
+}
+
 // The three reasons to spread work over machines, each with its strategy.
 std::string why_distributed(const Context& context, const Plan& plan) {
     const Workload& workload = context.workload;
@@ -83,15 +92,11 @@ std::string why_distributed(const Context& context, const Plan& plan) {
         else
             text = fmt::format("several replicas because of the number of requests (too-many-requests): {}{}", one,
                                spare.empty() ? "" : ", and one node may be lost");
-        if (c.replica.gpus() > 1)
-            text +=
-                fmt::format("; each spans {} GPUs because the model is too big for one (too-big)", c.replica.gpus());
+        if (c.replica.gpus() > 1) text += fmt::format("; each spans {} GPUs {}", c.replica.gpus(), why_spanned(c));
         return text;
     }
     if (c.replica.gpus() > 1)
-        return fmt::format(
-            "the replica spans {} GPUs because the model is too big for one (too-big): tensor parallelism",
-            c.replica.gpus());
+        return fmt::format("the replica spans {} GPUs {}: tensor parallelism", c.replica.gpus(), why_spanned(c));
     return "";
 }
 

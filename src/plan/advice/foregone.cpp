@@ -6,6 +6,7 @@
 
 #include "plan/advice/advice.h"
 #include "plan/evidence.h"
+#include "plan/pipeline.h"
 
 namespace stoker {
 namespace {

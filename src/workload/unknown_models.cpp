@@ -42,7 +42,7 @@ constexpr UnknownKind kUnknownKinds[] = {
      "its size is enough: model: {kind: encoder, parameters: 300M} (decoder where it speaks), with data: {sequence: "
      "1500, tokens: ...}: 50 frames for each second of sound"},
     {"alphafold openfold esmfold rosettafold boltz chai1 proteinmpnn rfdiffusion evo2 nucleotidetransformer dnabert "
-     "hyenadna geneformer scgpt progen prott5 protbert",
+     "hyenadna graphcast fourcastnet panguweather climax geneformer scgpt progen prott5 protbert",
      "its size is enough where it reads sequences: model: {kind: encoder, parameters: 650M} and data: {sequence: 512, "
      "tokens: ...}; of one that folds, the FLOP and activations of a crop: model: {kind: cnn, parameters: 93M, "
      "forward_flops: 5e12, activation_bytes: 8GB, sample_unit: crop}"},

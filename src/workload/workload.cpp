@@ -439,8 +439,9 @@ std::string Workload::title() const {
                                rate_text(traffic.requests_per_second.value_or(0), each));
         }
         case WorkloadKind::preprocessing:
-            return data.bytes ? fmt::format("Prepare {} of data", as_storage_says(*data.bytes))
-                              : fmt::format("Prepare data, {} vCPU hours", amount(vcpu_hours.value_or(0)));
+            return data.bytes  ? fmt::format("Prepare {} of data", as_storage_says(*data.bytes))
+                   : gpu_hours ? fmt::format("Prepare data, {} GPU hours", amount(*gpu_hours))
+                               : fmt::format("Prepare data, {} vCPU hours", amount(vcpu_hours.value_or(0)));
         case WorkloadKind::notebook: return "A notebook for " + format_seconds(period.value_or(Seconds(8 * 3600)));
         case WorkloadKind::simulation:
             return gpu_hours ? fmt::format("Simulate or render, {} GPU hours", amount(*gpu_hours))

@@ -85,7 +85,9 @@ std::string hardware_of(const Candidate& c, const Catalog& catalog) {
                 ? fmt::format(
                       ", {}{}",
                       node.rdma_generation.empty() || node.rdma_generation == "none" ? "" : node.rdma_generation + " ",
-                      node.rdma == "infiniband" ? "InfiniBand" : node.rdma == "roce" ? "RoCE" : upper(node.rdma))
+                      node.rdma == "infiniband" ? "InfiniBand"
+                      : node.rdma == "roce"     ? "RoCE"
+                                                : upper(node.rdma))
                 : ", Ethernet");
 }
 

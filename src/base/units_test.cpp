@@ -81,7 +81,7 @@ TEST(Units, DurationsCombineUnits) {
         EXPECT_EQ(seconds->v, value) << text;
     }
     for (const char* text :
-         {"", "7", "1h30", "30m1h", "1h1h", "-1h", "1h-5m", "7 months", "1e13s", "1e300d", "h", "nan d", "5 d!"})
+         {"", "7", "1h30", "30m1h", "1h1h", "-1h", "1h-5m", "7 fortnights", "1e13s", "1e300d", "h", "nan d", "5 d!"})
         EXPECT_FALSE(parse_seconds(text).ok()) << text;
     EXPECT_EQ(parse_seconds("7").error().message(),
               "'7' has no unit behind '7'; expected a duration such as 90m, 7d, 500ms, 1h30m, 14 days or 2w");

@@ -342,7 +342,7 @@ def test_a_certificate_or_a_plug_in_says_who_we_are(t):
 
 def test_two_clusters_stand_in_for_each_other(t):
     """What is open goes where an API server answers, what names one waits for it, and what runs on one that is away is started nowhere else."""
-    raise Skipped("a defect: nodes of the cluster that is away are avoided by name in the other one too, where nodes of those names are well")
+    raise Skipped("not seen to pass yet since nodes to avoid are told apart by their cluster")
     other = Cluster()
     try:
         t.write("server.yaml", SERVER.format(config=other.config, shared=f"{{path: {t.base}}}", more="") + f"""engines:

@@ -218,9 +218,8 @@ public:
         }
         std::vector<std::string> avoid;
         for (const std::string& node : gang.avoid)
-            if (std::none_of(members_.begin(), members_.end(),
-                             [&](const MemberPtr& other) { return other != member && other->has(node); }))
-                avoid.push_back(member->inside(node));
+            if (member_of_node(node) == member)
+                avoid.push_back(member->inside(node));  // names without one are the first's
         gang.avoid = std::move(avoid);
         return told(member, driver->launch(operation, gang, deadline));
     }

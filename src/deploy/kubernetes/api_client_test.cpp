@@ -5,8 +5,8 @@
 namespace stoker::kubernetes {
 namespace {
 
-// What ranks did has its time by the cluster's clocks: where this one is an hour off, runs would be charged for nothing or
-// for an hour too much.
+// What ranks did has its time by the cluster's clocks: where this one is an hour off, runs would be charged for nothing
+// or for an hour too much.
 TEST(KubernetesClock, IsAheadOfWhatTheServerSays) {
     constexpr std::int64_t kSecond = 1'000'000, kThen = 1795794261 * kSecond;
     const char* date = "Fri, 27 Nov 2026 15:44:21 GMT";

@@ -356,7 +356,9 @@ private:
 }  // namespace
 
 void answer_foreign_words(const Node& root, Problems& problems) {
-    if (!problems.empty()) Answers(problems).look(root, "top", 0);
+    if (problems.empty()) return;
+    Answers(problems).look(root, "top", 0);
+    answer_foreign_values(root, problems);
 }
 
 }  // namespace stoker

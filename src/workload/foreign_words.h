@@ -6,6 +6,7 @@
 
 #include "base/document.h"
 #include "base/table.h"
+#include "workload/foreign_values.h"
 
 namespace stoker {
 

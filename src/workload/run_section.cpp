@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "base/text.h"
-#include "workload/foreign_values.h"
 #include "workload/foreign_words.h"
 #include "workload/workload.h"
 
@@ -485,7 +484,6 @@ Result<RunFile> read_run_file_form(const Document& document) {
               "write version: 1 as the first line");
     if (root.is_mapping()) check_run_section(form.run, problems);
     answer_foreign_words(root, problems);
-    answer_foreign_values(root, problems);
     if (!problems.empty()) return sorted_error(std::move(problems));
     return RunFile{std::move(form.name), std::move(form.run)};
 }

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "catalog/model_count.h"
-#include "workload/foreign_values.h"
 #include "workload/foreign_words.h"
 #include "workload/workload_form.h"
 
@@ -483,9 +482,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     if (workload.run) check_run_section(*workload.run, problems);
     if (!problems.empty()) {
         answer_foreign_words(root, problems);
-        answer_foreign_values(root, problems);
-        const auto place = [](const Problem& each) { return std::pair(each.pos.line, each.pos.column); };
-        std::ranges::stable_sort(problems, {}, place);
+        std::ranges::stable_sort(problems, {}, [](const Problem& p) { return std::pair(p.pos.line, p.pos.column); });
         return Error(ErrorKind::invalid, std::move(problems));
     }
     fill_defaults(workload, catalog);

@@ -56,7 +56,7 @@ def run(t, script, *words):
     key = os.path.join(t.base, "key.pub")
     open(record, "w").close()
     environment = dict(os.environ, PATH=programs + ":" + os.environ["PATH"], RECORD=record, FROM="20.42.0.0/24", SSH_KEY=key,
-                       ACCOUNT="account", GROUP="group", CREDENTIALS="azure", BLOBS="account/weights", GRAFANA="/subscriptions/s/g", SUBNET="/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/"
+                       ACCOUNT="account", GROUP="group", CREDENTIALS="azure", BLOBS="account/weights", GRAFANA="/subscriptions/s/resourceGroups/g/providers/microsoft.dashboard/grafana/n", SUBNET="/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/"
                        "virtualNetworks/n/subnets/work")
     done = subprocess.run([script, *words], capture_output=True, text=True, timeout=harness.LIMIT_S, env=environment)
     check(done.returncode == 0, f"{script}: exit {done.returncode}: {done.stdout[-300:]}{done.stderr[-600:]}")
@@ -175,7 +175,7 @@ def test_az_reads_every_command(t):
     def parse(number):
         folder = os.path.join(t.base, f"azure-{number}")
         done = subprocess.run([python, HERE / "render" / "az_parse.py"], input=json.dumps(parts[number]), capture_output=True, text=True,
-                              timeout=900, env=dict(os.environ, AZURE_CONFIG_DIR=folder, AZURE_CORE_COLLECT_TELEMETRY="0", AZURE_BATCH_ACCOUNT="account",
+                              timeout=900, env=dict(os.environ, HOME=t.base, AZURE_CONFIG_DIR=folder, AZURE_CORE_COLLECT_TELEMETRY="0", AZURE_BATCH_ACCOUNT="account",
                                        AZURE_BATCH_ACCESS_KEY="a2V5", AZURE_BATCH_ENDPOINT="https://account.eastus.batch.azure.com"))
         check(done.returncode == 0, done.stderr[-600:])
         return list(zip(parts[number], json.loads(done.stdout)))

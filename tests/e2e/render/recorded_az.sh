@@ -9,6 +9,8 @@ case "$program $*" in
     "az feature show"*) echo Registered ;;
     "az vm run-command invoke"*) echo 'node-check: as planned' ;;
     "az monitor account show"*metrics.prometheusQueryEndpoint*) echo https://work.eastus.prometheus.monitor.azure.com ;;
+    "az monitor account show"*) echo /subscriptions/s/resourceGroups/g/providers/microsoft.monitor/accounts/m ;;
+    "az group show"*) echo /subscriptions/s/resourceGroups/g ;;
     "az identity show"*clientId*) echo 00000000-0000-0000-0000-000000000001 ;;
     "git clone"*) mkdir -p "${!#}/bicep" && touch "${!#}/bicep/mainTemplate.bicep" ;;
     "kubectl apply -f -") cat > "$RECORD.applied" ;;

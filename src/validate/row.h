@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "validate/csv.h"
+#include "base/csv.h"
 
 namespace stoker::validate {
 

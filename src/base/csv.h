@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace stoker::validate {
+namespace stoker {
 
 class Csv {
 public:
@@ -34,4 +34,4 @@ private:
     std::vector<Place> places_;
 };
 
-}  // namespace stoker::validate
+}  // namespace stoker

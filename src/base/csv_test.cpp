@@ -1,9 +1,9 @@
 // A cell read wrongly is a wrong prediction that nobody notices; a broken file must say where it is broken.
-#include "validate/csv.h"
+#include "base/csv.h"
 
 #include <gtest/gtest.h>
 
-namespace stoker::validate {
+namespace stoker {
 namespace {
 
 TEST(CsvTest, QuotedCellsHoldCommasQuotesAndLineEnds) {
@@ -47,4 +47,4 @@ TEST(CsvTest, EmptyAndForeignBytesAreRefused) {
 }
 
 }  // namespace
-}  // namespace stoker::validate
+}  // namespace stoker

@@ -1,4 +1,4 @@
-#include "validate/csv.h"
+#include "base/csv.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace stoker::validate {
+namespace stoker {
 namespace {
 
 constexpr std::size_t kMostProblems = 20;
@@ -155,4 +155,4 @@ SourcePos Csv::pos(std::size_t row, std::size_t column) const {
     return {file_, place.line, place.column};
 }
 
-}  // namespace stoker::validate
+}  // namespace stoker

@@ -20,6 +20,10 @@ Moved moved(const WasteSample& sample, const WasteSubject& subject) {
 
 }  // namespace
 
+bool is_idle(const WasteSample& sample, const WasteSubject& subject) {
+    return moved(sample, subject) == Moved::idle;
+}
+
 std::vector<WastePiece> judge_waste(const WasteSubject& subject) {
     std::vector<WastePiece> pieces;
     if (subject.until_us <= subject.began_us) return pieces;

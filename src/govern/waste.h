@@ -51,6 +51,8 @@ struct WastePiece {
     std::int64_t from_us = 0, to_us = 0;
     friend bool operator==(const WastePiece&, const WastePiece&) = default;
 };
+// Every signal that is known lies below its threshold, at least one is known, and nobody waits for data.
+bool is_idle(const WasteSample& sample, const WasteSubject& subject);
 // In order, apart from each other, within [began, until).
 std::vector<WastePiece> judge_waste(const WasteSubject& subject);
 

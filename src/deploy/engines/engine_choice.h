@@ -42,7 +42,8 @@ struct EngineChoice {
     std::map<std::string, std::string> gpu_models;  // the cluster's name of a GPU -> the catalogue's
     // Folders that the containers of a cluster see by the same name as the server; where files are shared anyway.
     std::vector<std::string> mounts;
-    std::string runs_as;  // of this machine: deploy/local/run_user.h
+    std::string runs_as;           // of this machine: deploy/local/run_user.h
+    bool isolate_network = false;  // the same: work reaches nothing but itself
     KubernetesChoice kubernetes;
     int notice_s = 60;  // before a time limit or a preemption
     friend bool operator==(const EngineChoice&, const EngineChoice&) = default;

@@ -21,6 +21,7 @@ Result<std::unique_ptr<Driver>> make_local(const EngineSetup& setup) {
                               .nodes = {},
                               .offer = setup.offer,
                               .runs_as = setup.choice.runs_as,
+                              .isolate_network = setup.choice.isolate_network,
                               .check = setup.check});
 }
 std::unique_ptr<Questions> look_local(const std::string&) {

@@ -65,6 +65,7 @@ public:
     }
     // Of a member that keepers of an earlier Stoker, which may still run, do not write.
     std::int64_t later_integer(std::string_view key) { return node_.find(key) ? integer<std::int64_t>(key) : 0; }
+    bool later_boolean(std::string_view key) { return node_.find(key) != nullptr && boolean(key); }
     std::string later_text(std::string_view key) { return node_.find(key) ? text(key) : std::string(); }
     std::optional<int> maybe_integer(std::string_view key) {
         return node_.find(key) ? std::optional(integer<int>(key)) : std::nullopt;
@@ -255,6 +256,7 @@ Json to_json(const LaunchOrder& order) {
     }
     Json json = Json::object();
     if (order.user) json.set("user", json_of(*order.user));
+    if (order.own_network) json.set("own_network", true);  // orders of before have none
     return json.set("operation", order.operation.text())
         .set("attempt", order.gang.attempt.text())
         .set("epoch", number(order.gang.epoch))
@@ -333,6 +335,7 @@ Result<LaunchOrder> parse_launch_order(std::string_view text, const std::string&
     order.gang.image = fields.text("image");
     order.gang.measure = fields.measure("measure");
     order.user = fields.user("user");
+    order.own_network = fields.later_boolean("own_network");
     const Node* ranks = fields.of_kind("ranks", NodeKind::sequence);
     bool sound = operation && attempt && ranks && !ranks->items.empty();
     for (std::size_t i = 0; sound && i < ranks->items.size(); ++i)

@@ -41,6 +41,7 @@ struct LaunchOrder {
     CgroupHost cgroups;
     std::int64_t max_processes = 0;  // of a rank; 0: no limit
     bool isolate_devices = false;    // ranks open the usual devices and their own
+    bool own_network = false;        // the gang has a loopback, and no way out
     // By rank: what belongs to RankSpec::devices.
     std::vector<std::vector<std::string>> device_files;
     std::string image_digest;     // of gang.image

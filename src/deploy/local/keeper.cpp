@@ -17,6 +17,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "deploy/local/box.h"
 #include "deploy/local/control.h"
@@ -24,7 +26,9 @@
 #include "deploy/local/log_file.h"
 #include "deploy/local/rank_environment.h"
 #include "deploy/local/rank_start.h"
+#include "deploy/secret_files.h"
 #include "io/machine/namespaces.h"
+#include "io/machine/network_namespace.h"
 #include "io/process.h"
 
 namespace stoker {
@@ -94,11 +98,13 @@ private:
             folder_ + "/keeper.json",
             to_json({.pid = pid, .start_ticks = start_ticks(pid).value_or(0), .boot_id = boot_id()}).dump(), false));
         if (order_.tree == TreeKind::pid_namespace) TRY_VOID(mount_own_proc());
+        if (order_.own_network) TRY_VOID(enter_own_network());
         TRY_VOID(control_.listen(folder_));
         TRY_VOID(replace_file(folder_ + "/hostfile", hostfile_text(order_), false));
         std::filesystem::create_directories(log_folder_, code);
         if (code) return Error(ErrorKind::unavailable, "cannot make the folder " + log_folder_ + ": " + code.message());
         if (order_.user) TRY_VOID(give_folders(*order_.user));
+        TRY_VOID(write_secret_files());
         if (order_.tree == TreeKind::cgroup) TRY_VOID(make_groups());
         reserve_room();
         const UniqueFd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
@@ -114,6 +120,32 @@ private:
             if (const auto& given = order_.gang.ranks[0].environment; given.contains(name))
                 shared.push_back(given.at(name));
         return give_run_folder(user, log_folder_, shared);
+    }
+
+    // In the folder of the launch, which goes when nobody needs it any more.
+    Status write_secret_files() {
+        for (std::size_t rank = 0; rank < order_.gang.ranks.size(); ++rank) {
+            auto& environment = order_.gang.ranks[rank].environment;
+            const auto names = environment.find(std::string(kSecretFiles));
+            if (names == environment.end()) continue;
+            const std::vector<std::string_view> list = split(names->second, ',');
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                const auto found = environment.find(std::string(list[i]));
+                if (found == environment.end()) continue;
+                const std::string path = fmt::format("{}/secret-{}-{}", folder_, rank, i);
+                const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0400));
+                const std::string& value = found->second;
+                const bool whole =
+                    file && ::write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size()) &&
+                    (!order_.user || ::fchown(file.get(), order_.user->uid, order_.user->gid) == 0);
+                if (!whole)
+                    return Error(ErrorKind::unavailable,
+                                 fmt::format("cannot write the file of {}: {}", list[i], std::strerror(errno)));
+                found->second = path;
+            }
+            environment.erase(std::string(kSecretFiles));
+        }
+        return done();
     }
 
     // Given up for the last status when the disk is full, which the log of a rank may have done.

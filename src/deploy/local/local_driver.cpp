@@ -28,6 +28,7 @@
 #include "deploy/local/local_answers.h"
 #include "deploy/local/node_check.h"
 #include "deploy/local/rank_measures.h"
+#include "io/machine/network_namespace.h"
 #include "io/process.h"
 
 namespace stoker {
@@ -101,6 +102,7 @@ public:
             case TreeKind::process_group:
                 result.detail = "process groups, and what descends from them while the keeper lives; no limits";
         }
+        if (options_.isolate_network) result.detail += "; work reaches no network";
         return result;
     }
 
@@ -152,6 +154,7 @@ public:
                           .cgroups = cgroups_,
                           .max_processes = options_.max_processes,
                           .isolate_devices = isolates_devices(),
+                          .own_network = options_.isolate_network,
                           .image_digest = digest,
                           // An image names its user, and nothing of the server is to be seen in there.
                           .user = gang.image.empty() ? *user : std::nullopt,
@@ -504,6 +507,9 @@ Result<std::unique_ptr<Driver>> make_local_driver(LocalOptions options) {
     CgroupHost cgroups = options.tree && *options.tree != TreeKind::cgroup ? CgroupHost() : discover_cgroups();
     TRY(const TreeKind tree, choose_tree(options.tree, cgroups));
     TRY_VOID(check_runs_as(options.runs_as, options.folder));
+    if (options.isolate_network && !own_networks_work())
+        return Error(ErrorKind::denied, "isolate_network: network namespaces cannot be made here", {},
+                     "start the server as root (in a container with CAP_SYS_ADMIN), or leave isolate_network out");
     auto driver = std::make_unique<LocalDriver>(std::move(options), std::move(cgroups), tree);
     TRY_VOID(driver->adopt());
     return std::unique_ptr<Driver>(std::move(driver));

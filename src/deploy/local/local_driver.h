@@ -26,6 +26,7 @@ struct LocalOptions {
     bool isolate_devices = true;         // where control groups can
     double status_retry_s = 600;         // of the keeper on a full disk
     std::string runs_as;                 // run_user.h; empty: the server's own user
+    bool isolate_network = false;        // each gang has a loopback of its own, and no way out
     NodeCheckFunction check{};           // none: nothing can be told of a node's health
 };
 

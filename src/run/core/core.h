@@ -153,6 +153,7 @@ struct CoreLimits {
     PlacementPolicy policy = PlacementPolicy::best_fit;
     std::optional<HealthLevel> health{};                 // of the gate; none: there is none
     std::shared_ptr<const AdmissionPolicy> admission{};  // none: every run is taken
+    std::int64_t lower_first_s = 0;                      // of BudgetScene::head_start_us
     friend bool operator==(const CoreLimits&, const CoreLimits&) = default;
 };
 struct SetLimits {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "run/core/core.h"
+#include "run/decide/stop_order.h"
 #include "run/decide/tenant_limits.h"
 #include "run/state/rules.h"
 #include "run/state/run_intervals.h"
@@ -143,7 +144,7 @@ void Core::guard_budgets() {
         return;
     }
     const std::int64_t ended = scene.gates.empty() ? 0 : scene.gates.front().ends_us;
-    scene = budget_scene(state_, scene.prices, now_us_);
+    scene = budget_scene(state_, scene.prices, now_us_, scene.head_start_us);
     if (!scene.gates.empty() && scene.gates.front().ends_us != ended) changed_ = true;
     next_budget_us_ = now_us_ + kChargeEveryUs;
     const std::string month = month_of(now_us_);
@@ -159,11 +160,17 @@ void Core::guard_budgets() {
                                .used_micro = gate.load.used_micro,
                                .limit_micro = gate.limit_micro,
                                .rate_micro_per_h = gate.load.rate_micro_per_h});
-        if (!stand.stop) continue;
+        StopOrder order;
+        if (const auto rates = scene.rates.find({gate.scope, gate.unit});
+            rates != scene.rates.end() && entry.on_exhausted == BudgetStop::stop_all)
+            order = stop_order(rates->second, gate.load, gate.limit_micro, scene.head_start_us, now_us_);
+        if (order.next_us > 0) next_budget_us_ = std::min(next_budget_us_, order.next_us);
+        if (!stand.stop && order.now.empty()) continue;
         const std::int64_t deadline = now_us_ + kBudgetNoticeS * kSecondUs;
         for (const RunId id : runs_under(state_, gate.scope)) {
             const Run& run = *state_.find(id);
             const Attempt& attempt = run.attempts.back();
+            if (!stand.stop && !order.now.contains(stop_standing_of(run.spec))) continue;
             if (attempt.end_us != 0 || run.state == RunState::cancelling) continue;
             if (attempt.deadline_us != 0 && attempt.deadline_us <= deadline) continue;
             emit(NoticeGiven{{id, attempt.number}, deadline, Cause::budget});

@@ -7,6 +7,7 @@
 namespace stoker {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 
 class LimitsTest : public CoreTest {
@@ -87,6 +88,27 @@ TEST_F(LimitsTest, AWaitNamesTheNumberTheLevelAndTheCure) {
     EXPECT_THAT(why.blockers, ElementsAre(first));
     EXPECT_THAT(why.unblock, ElementsAre("1 GPUs a rank instead of 2",
                                          "a limit of 4 GPUs for project hospital/imaging (stoker quota set)"));
+    quota("p-2", {}, {}, 4);
+    EXPECT_EQ(state_of(second), RunState::starting);
+}
+
+// Whoever raises the one number that is told, and finds the next one behind it, has been sent the wrong way.
+TEST_F(LimitsTest, AWaitForSeveralNumbersNamesAllOfThem) {
+    two_projects();
+    machine(8);
+    quota("o-2", {}, {}, 3);
+    quota("p-2", {}, {}, 3);
+    submit(2, 2);
+    const RunId second = submit(2, 2);
+    const Why why = why_of(second);
+    EXPECT_EQ(why.text,
+              "organisation hospital may hold at most 3 GPUs at once and holds 2 GPUs; this run takes 2 GPUs; and "
+              "project hospital/imaging may hold at most 3 GPUs at once and holds 2 GPUs; this run takes 2 GPUs");
+    EXPECT_THAT(why.unblock,
+                Contains("a limit of 4 GPUs for organisation hospital (stoker quota set), and a limit of 4 "
+                         "GPUs for project hospital/imaging (stoker quota set)"));
+    quota("o-2", {}, {}, 4);
+    EXPECT_EQ(state_of(second), RunState::queued);
     quota("p-2", {}, {}, 4);
     EXPECT_EQ(state_of(second), RunState::starting);
 }
@@ -200,6 +222,35 @@ TEST_F(LimitsTest, ABudgetWarnsOnceAndStopsInTime) {
     now_us_ = month_window(month_of(now_us_))->to_us;
     tick(1);
     EXPECT_EQ(state_of(run), RunState::starting);
+}
+
+// With a head start the spot run is told first, and does not come back on what is kept for the other.
+TEST_F(LimitsTest, WhatStandsLowerIsStoppedFirst) {
+    machine(4);
+    prices();  // 3.6 dollars an hour and GPU
+    ASSERT_TRUE(tell(SetLimits{{.lower_first_s = 1800}}).ok());
+    ASSERT_TRUE(tell(SetBudget{{.scope = "p-1", .limit_micro = 7'200'000}}).ok());
+    const RunId high = submit(1, 1, 0);
+    RunSpec low = job(1);
+    low.run_class = RunClass::spot;
+    const auto second = as(in(1), Submit{.spec = low});
+    ASSERT_TRUE(second.ok());
+    start(high);
+    start(second->run);
+    // Two dollars a quarter of an hour and more: half an hour of the one is kept from 5.4 dollars on, after 45 minutes.
+    int minute = 0;
+    for (; minute < 60 && state_of(second->run) == RunState::running; ++minute) tick(60);
+    EXPECT_GE(minute, 40);
+    EXPECT_LE(minute, 45);
+    EXPECT_EQ(state_of(high), RunState::running);
+    end(second->run, Cause::user_error);
+    tick(1);
+    EXPECT_EQ(state_of(second->run), RunState::queued);
+    EXPECT_EQ(why_of(second->run).code, Cause::budget);
+    EXPECT_THAT(why_of(second->run).text, HasSubstr("$1.80 of it kept for what stands higher"));
+    for (; minute < 200 && state_of(high) == RunState::running; ++minute) tick(60);
+    EXPECT_GE(minute, 70) << "half an hour longer";
+    EXPECT_LE(minute, 80);
 }
 
 // A charge that is lost with a crash, or written twice, is a wrong invoice.

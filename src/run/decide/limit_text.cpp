@@ -8,6 +8,8 @@
 namespace stoker {
 namespace {
 
+constexpr std::size_t kDayChars = 10;  // of RFC 3339: "2026-12-01"
+
 LimitText text_of_quota(const State& state, const TenantBlock& block, std::int64_t now_us) {
     LimitText out;
     const std::string scope = scope_in_words(state.tenants, block.scope),
@@ -40,9 +42,13 @@ LimitText text_of_budget(const State& state, const TenantBlock& block) {
                       asked = budget_amount(block.unit, block.asked);
     out.numbers = {
         {"budget_used_micro", block.used}, {"budget_asked_micro", block.asked}, {"budget_limit_micro", block.allowed}};
-    out.text = fmt::format("{} has {} for this month and used {}; this run{} takes {} more{}; the month ends at {}",
-                           scope, allowed, used, block.reserve ? ", with what runs already up to its end," : "", asked,
-                           block.reserve ? "" : " before it could be stopped", rfc3339(block.resets_us));
+    out.text = fmt::format(
+        "{} has {} for this month and used {}; this run{} takes {} more{}{}; the month ends on {}", scope, allowed,
+        used, block.reserve ? ", with what runs already up to its end," : "", asked,
+        block.reserve ? "" : " before it could be stopped",
+        block.kept == 0 ? ""
+                        : fmt::format(", {} of it kept for what stands higher", budget_amount(block.unit, block.kept)),
+        rfc3339(block.resets_us).substr(0, kDayChars));
     out.holders = runs_under(state, block.scope);
     out.remedy = fmt::format("a budget above {} for {} (stoker budget set)",
                              budget_amount(block.unit, block.used + block.asked), scope);

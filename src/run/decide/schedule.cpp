@@ -130,10 +130,7 @@ private:
                 .ranks = changed ? what_if_->ranks : run.spec.ranks,
                 .needs = changed ? what_if_->needs : run.spec.per_rank};
     }
-    bool limited(const Run& run) const {
-        if (!limits_.has_quotas() && !limits_.has_budgets()) return false;
-        return what_if_ == nullptr || what_if_->run != run.id || !what_if_->without_limits;
-    }
+    bool limited() const { return limits_.has_quotas() || limits_.has_budgets(); }
     Cause keep_back(TenantBlock block) {
         last_block_ = std::move(block);
         return last_block_.cause;
@@ -278,7 +275,7 @@ private:
             const auto image = options_.images.find(run.spec.image);
             if (image == options_.images.end() || !image->second.ready) return Cause::image_pulling;
         }
-        if (limited(run))
+        if (limited())
             if (TenantBlock block = limits_.block(request_of(run))) return keep_back(std::move(block));
         if (!options_.engines.empty()) return consider_engines(run);
         bool possible = true;
@@ -408,7 +405,7 @@ private:
 
     // Of a placement that was found and is held: kept, or given back with the cause.
     Cause keep_back_at(const Run& run, const Gang& gang, const std::vector<Placement>& placements) {
-        if (!limited(run)) return Cause::none;
+        if (!limited()) return Cause::none;
         TenantBlock block = limits_.block_at(request_of(run), places_of(placements));
         if (!block) return Cause::none;
         release_gang(now_, placements, gang.shape);
@@ -488,7 +485,7 @@ private:
         const auto placements = place_gang(*later_, node_count(), gang);
         Reservation reservation{.run = run.id, .at_us = at == kNever ? 0 : at};
         for (const Placement& placement : placements) reservation.places.push_back(view_.place_of(placement));
-        if (limited(run)) {
+        if (limited()) {
             if (TenantBlock block = limits_.block_at(request_of(run), places_of(placements))) {
                 later_.reset();
                 return keep_back(std::move(block));

@@ -68,7 +68,6 @@ struct WhatIf {
     int ranks = 1, nodes = 0;
     RankNeeds needs;
     bool one_switch = false;
-    bool without_limits = false;  // as if neither a quota nor a budget were there
 };
 
 struct Admission {

@@ -6,7 +6,6 @@
 #include "run/state/run_intervals.h"
 
 namespace stoker {
-namespace {
 
 QuotaDemand demand_of(const State& state, const RankNeeds& needs, int ranks, const std::vector<RankPlace>* places) {
     RunSpec spec;
@@ -27,6 +26,8 @@ bool gives_back_in_time(const RunSpec& spec) {
     return spec.timeout_s > 0 && spec.timeout_s <= kReclaimNoticeS;
 }
 
+namespace {
+
 // Told, then stopped, then gone.
 std::int64_t notice_us_of(const RunSpec& spec) {
     return (kBudgetNoticeS + spec.grace_s) * kSecondUs + kNoticeSafetyUs;
@@ -43,7 +44,13 @@ std::int64_t weight_of_deserved(const Tenants& tenants, ProjectId project) {
 }  // namespace
 
 TenantLimits::TenantLimits(const State& state, const BudgetScene& budgets, std::int64_t now_us)
-    : state_(state), now_us_(now_us), use_(state.tenants), gates_(budgets.gates), prices_(budgets.prices) {
+    : state_(state),
+      now_us_(now_us),
+      use_(state.tenants),
+      gates_(budgets.gates),
+      prices_(budgets.prices),
+      head_start_us_(budgets.head_start_us),
+      rates_(budgets.rates) {
     if (!has_quotas()) return;
     for (const auto& [key, entry] : state.tenants.quotas) names_models_ = names_models_ || key.second.size() > 3;
     std::vector<const Run*> live;
@@ -139,15 +146,20 @@ TenantBlock TenantLimits::block_at(const TenantRequest& request, const std::vect
     for (const BudgetGate& gate : gates_) {
         if (std::find(scopes.begin(), scopes.end(), gate.scope) == scopes.end()) continue;
         const BudgetGate::Request asks = budget_request(request, places, gate.unit);
-        if (asks.rate_micro_per_h == 0 || gate.lets_in(asks, now_us_)) continue;
+        const auto rates = rates_.find({gate.scope, gate.unit});
+        const std::int64_t kept =
+            rates == rates_.end() ? 0 : kept_for_higher(rates->second, stop_standing_of(request.run->spec), head_start_us_);
+        const std::int64_t would = gate.would_use_micro(asks, now_us_) + kept;
+        if (asks.rate_micro_per_h == 0 || would < gate.limit_micro) continue;
         return {.cause = Cause::budget,
                 .scope = gate.scope,
                 .resource = "",
                 .unit = gate.unit,
                 .reserve = gate.reserve,
                 .used = gate.load.used_micro,
-                .asked = gate.would_use_micro(asks, now_us_) - gate.load.used_micro,
+                .asked = would - gate.load.used_micro,
                 .allowed = gate.limit_micro,
+                .kept = kept,
                 .resets_us = gate.ends_us};
     }
     return {};
@@ -157,9 +169,13 @@ void TenantLimits::take(const TenantRequest& request, const std::vector<RankPlac
     if (has_quotas()) use_.hold(owner_of(*request.run), demand_at(request, places));
     if (!has_budgets()) return;
     const auto scopes = scopes_of(owner_of(*request.run));
-    for (BudgetGate& gate : gates_)
-        if (std::find(scopes.begin(), scopes.end(), gate.scope) != scopes.end())
-            gate.take(budget_request(request, places, gate.unit), now_us_);
+    for (BudgetGate& gate : gates_) {
+        if (std::find(scopes.begin(), scopes.end(), gate.scope) == scopes.end()) continue;
+        const BudgetGate::Request asks = budget_request(request, places, gate.unit);
+        gate.take(asks, now_us_);
+        if (head_start_us_ > 0)
+            rates_[{gate.scope, gate.unit}][stop_standing_of(request.run->spec)] += asks.rate_micro_per_h;
+    }
 }
 
 QuotaTier TenantLimits::tier_of_live(RunId run) const {
@@ -192,10 +208,21 @@ std::vector<RunId> runs_under(const State& state, const std::string& scope) {
     return runs;
 }
 
-BudgetScene budget_scene(const State& state, const std::shared_ptr<const PriceBook>& prices, std::int64_t now_us) {
+StopStanding stop_standing_of(const RunSpec& spec) {
+    return {.of_class = -static_cast<int>(spec.run_class), .priority = spec.priority};
+}
+
+std::int64_t kept_for_higher(const StandingRates& rates, const StopStanding& standing, std::int64_t head_start_us) {
+    std::int64_t rate = 0;
+    for (auto each = rates.upper_bound(standing); each != rates.end(); ++each) rate += each->second;
+    return head_start_us <= 0 ? 0 : micro_over(rate, head_start_us);
+}
+
+BudgetScene budget_scene(const State& state, const std::shared_ptr<const PriceBook>& prices, std::int64_t now_us,
+                         std::int64_t head_start_us) {
     static const PriceBook kNone;
     const PriceBook& book = prices ? *prices : kNone;
-    BudgetScene scene{.gates = {}, .prices = prices};
+    BudgetScene scene{.gates = {}, .prices = prices, .head_start_us = head_start_us};
     const std::string month = month_of(now_us);
     const auto window = month_window(month);
     if (!window || state.tenants.budgets.empty()) return scene;
@@ -227,6 +254,7 @@ BudgetScene budget_scene(const State& state, const std::shared_ptr<const PriceBo
             const std::int64_t end = latest_end_us(run),
                                until = end == 0 ? window->to_us : std::min(end, window->to_us);
             gate.load.rate_micro_per_h += rate;
+            if (head_start_us > 0) scene.rates[{entry.scope, entry.unit}][stop_standing_of(run.spec)] += rate;
             gate.load.committed_micro += micro_over(rate, until - now_us);
             gate.load.notice_us = std::max(gate.load.notice_us, notice_us_of(run.spec));
         }

@@ -16,12 +16,24 @@
 
 namespace stoker {
 
+// Who stands how high where a budget runs out: guaranteed above interactive above spot, then by priority.
+struct StopStanding {
+    int of_class = 0, priority = 0;
+    friend auto operator<=>(const StopStanding&, const StopStanding&) = default;
+};
+StopStanding stop_standing_of(const RunSpec& spec);
+using StandingRates = std::map<StopStanding, std::int64_t>;  // of what runs, in micro of the unit an hour
+// What those that stand higher use in so long a time.
+std::int64_t kept_for_higher(const StandingRates& rates, const StopStanding& standing, std::int64_t head_start_us);
+
 // Prices and budgets as they stand; brought up to date by the core, since prices follow from the configuration.
 struct BudgetScene {
     std::vector<BudgetGate> gates{};
     std::shared_ptr<const PriceBook> prices{};
+    std::int64_t head_start_us = 0;  // so much sooner what stands lower is told to stop; 0: all at once
+    std::map<std::pair<std::string, BudgetUnit>, StandingRates> rates{};  // by gate, where there is a head start
     friend bool operator==(const BudgetScene& a, const BudgetScene& b) {
-        return a.gates == b.gates && a.prices == b.prices;
+        return a.gates == b.gates && a.prices == b.prices && a.head_start_us == b.head_start_us;
     }
 };
 
@@ -34,6 +46,7 @@ struct TenantBlock {
     BudgetUnit unit = BudgetUnit::usd;
     bool reserve = false;
     std::int64_t used = 0, asked = 0, allowed = 0;  // milli of the resource, or micro of the unit
+    std::int64_t kept = 0;                          // of a budget, of what is asked: for what stands higher
     std::int64_t resets_us = 0;                     // of a budget: the month ends
     explicit operator bool() const { return cause != Cause::none; }
 };
@@ -82,11 +95,19 @@ private:
     std::map<ProjectId, std::int64_t> delays_us_;
     std::vector<BudgetGate> gates_;
     std::shared_ptr<const PriceBook> prices_;
+    std::int64_t head_start_us_ = 0;
+    std::map<std::pair<std::string, BudgetUnit>, StandingRates> rates_;
     mutable std::map<std::pair<ProjectId, std::string>, QuotaOwner> owners_;
 };
 
+// What so many ranks take: with places, of the kinds of GPUs that these have.
+QuotaDemand demand_of(const State& state, const RankNeeds& needs, int ranks, const std::vector<RankPlace>* places);
+// What may borrow: it goes on from a checkpoint, or ends within the notice.
+bool gives_back_in_time(const RunSpec& spec);
+
 // What each budget stands at: booked, still open, and to come.
-BudgetScene budget_scene(const State& state, const std::shared_ptr<const PriceBook>& prices, std::int64_t now_us);
+BudgetScene budget_scene(const State& state, const std::shared_ptr<const PriceBook>& prices, std::int64_t now_us,
+                         std::int64_t head_start_us = 0);
 // The live runs that a budget pays for.
 std::vector<RunId> runs_under(const State& state, const std::string& scope);
 

@@ -14,7 +14,7 @@
 namespace stoker {
 namespace {
 
-constexpr std::size_t kMostBlockers = 10, kMostUnblock = 3, kMostNamedNodes = 3, kMostTrusted = 8;
+constexpr std::size_t kMostBlockers = 10, kMostUnblock = 3, kMostNamedNodes = 3, kMostTrusted = 8, kMostLimitsTold = 8;
 
 std::string needs_in_words(const RankNeeds& needs) {
     std::string text = fmt::format("{:g} CPU", static_cast<double>(needs.cpu_milli) / 1000);
@@ -154,19 +154,53 @@ Why why_no_capacity(const State& state, const FleetView& view, const Run& run, W
     return why;
 }
 
-// Which number of which level keeps it back, and what would let it start.
+// As it would be with that number raised to what the run needs.
+void raise_limit(State& state, SchedulerOptions& options, const TenantBlock& block) {
+    if (block.cause == Cause::budget) {
+        for (BudgetGate& gate : options.budgets.gates)
+            if (gate.scope == block.scope && gate.unit == block.unit) gate.limit_micro = block.used + block.asked + 1;
+        return;
+    }
+    const auto found = state.tenants.quotas.find({block.scope, block.resource});
+    if (found == state.tenants.quotas.end()) return;
+    (block.cannot_give_back ? found->second.deserved_milli : found->second.limit_milli) = block.used + block.asked;
+}
+
+// Which numbers of which levels keep it back, the first with its figures, and what would let it start: behind a number
+// that is raised the next may show, and only all of them together help.
 Why why_limited(const State& state, const Run& run, std::int64_t now_us, const SchedulerOptions& options, Why why) {
-    LimitText text = limit_text_of(state, block_of(state, run.id, now_us, options), now_us);
-    why.text = std::move(text.text);
-    why.numbers.insert(why.numbers.end(), text.numbers.begin(), text.numbers.end());
-    for (const RunId id : text.holders)
-        if (why.blockers.size() < kMostBlockers) why.blockers.push_back(id);
+    State raised = state;
+    SchedulerOptions raised_options = options;
+    std::vector<std::pair<std::string, LimitText>> limits;  // by level and resource
+    for (std::size_t i = 0; i < kMostLimitsTold; ++i) {
+        const TenantBlock block = block_of(raised, run.id, now_us, raised_options);
+        if (!block) break;
+        const std::string which = block.scope + " " + block.resource;
+        LimitText text = limit_text_of(raised, block, now_us);
+        const auto same =
+            std::find_if(limits.begin(), limits.end(), [&](const auto& each) { return each.first == which; });
+        if (same == limits.end())
+            limits.emplace_back(which, std::move(text));
+        else
+            same->second.remedy = std::move(text.remedy);  // what goes first took of it, too
+        raise_limit(raised, raised_options, block);
+    }
     why.unblock = what_would_start(state, run, now_us, options);
-    WhatIf free = as_it_is(run);
-    free.without_limits = true;
-    if (!text.remedy.empty() && start_trial(state, run.id, now_us, options)(free)) {
+    if (limits.empty()) return why;
+    std::string remedy;
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+        LimitText& text = limits[i].second;
+        why.text += (i == 0 ? "" : "; and ") + text.text;
+        if (i == 0) why.numbers.insert(why.numbers.end(), text.numbers.begin(), text.numbers.end());
+        for (const RunId id : text.holders)
+            if (why.blockers.size() < kMostBlockers &&
+                std::find(why.blockers.begin(), why.blockers.end(), id) == why.blockers.end())
+                why.blockers.push_back(id);
+        remedy += (i == 0 || text.remedy.empty() ? "" : ", and ") + text.remedy;
+    }
+    if (!remedy.empty() && start_trial(raised, run.id, now_us, raised_options)(as_it_is(run))) {
         if (why.unblock.size() >= kMostUnblock) why.unblock.pop_back();
-        why.unblock.push_back(std::move(text.remedy));
+        why.unblock.push_back(std::move(remedy));
     }
     return why;
 }

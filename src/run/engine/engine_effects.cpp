@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "deploy/secret_files.h"
 #include "io/worker.h"
 #include "run/engine/checkpoints.h"
 #include "run/engine/upload_manifest.h"
@@ -253,15 +254,28 @@ void EngineEffects::launch(const Effect& effect, const RunFolder& folder, const 
     });
     if (folders.certainty != Certainty::confirmed) return answer(effect, folders);
     GangSpec gang = effect.gang;
-    for (RankSpec& rank : gang.ranks)
+    // Elsewhere a file of ours is not to be seen.
+    const bool takes_files = driver_.capabilities().ranks_here && gang.engine.empty() && gang.image.empty();
+    for (RankSpec& rank : gang.ranks) {
+        std::string files;
         for (auto& [variable, value] : rank.environment) {
             if (!is_secret_reference(value)) continue;
+            if (is_secret_file(value)) {
+                if (!takes_files)
+                    return answer(effect,
+                                  {Certainty::rejected, Cause::user_error,
+                                   variable + ": a secret as a file (#file) is for work on this machine, outside of "
+                                              "images; leave #file out there"});
+                files += (files.empty() ? "" : ",") + variable;
+            }
             auto secret = read_secret(options_.folder, value);
             if (!secret)
                 return answer(effect,
                               {Certainty::rejected, Cause::user_error, variable + ": " + secret.error().message()});
             value = std::move(*secret);
         }
+        if (!files.empty()) rank.environment[std::string(kSecretFiles)] = std::move(files);
+    }
     Outcome outcome = driver_.launch(effect.operation, gang, after(options_.launch_timeout_s));
     // One of several that does not answer gets nothing more, as soon as that is known.
     if (outcome.certainty == Certainty::unknown && !gang.engine.empty()) discover();

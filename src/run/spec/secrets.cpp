@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,7 @@ namespace stoker {
 namespace {
 
 constexpr std::string_view kReference = "secret://", kOfServer = "secret://env/", kOfFile = "secret://file/",
-                           kStored = "secret://stored/";
+                           kStored = "secret://stored/", kAsFile = "#file";
 constexpr std::size_t kMostSecretBytes = 32 * 1024;
 constexpr std::size_t kIdDigits = 16;
 constexpr std::size_t kMostOfSeal = 100;  // bytes that a seal adds
@@ -65,9 +66,33 @@ Result<std::string> secrets_key(const std::string& folder) {
     return read_file(file, 1000);
 }
 
+Result<std::vector<std::string>> keys_in(std::string_view text) {
+    std::vector<std::string> keys;
+    for (const std::string_view line : split_lines(text)) {
+        if (trim(line).empty() || trim(line).starts_with('#')) continue;
+        TRY(std::string key, read_seal_key(line));
+        keys.push_back(std::move(key));
+    }
+    return keys;
+}
+
+// Of this process, as somebody fetched them.
+struct GivenKeys {
+    std::mutex mutex;  // guards keys
+    std::vector<std::string> keys;
+};
+GivenKeys& given_keys() {
+    static GivenKeys given;
+    return given;
+}
+
 // The first seals, all open; none: nothing is sealed.
 Result<std::vector<std::string>> seal_keys() {
     constexpr std::size_t kMostKeys = 16 * 1024;
+    {
+        const std::lock_guard guard(given_keys().mutex);
+        if (!given_keys().keys.empty()) return given_keys().keys;
+    }
     const char *file = std::getenv("STOKER_SECRETS_KEY_FILE"), *value = std::getenv("STOKER_SECRETS_KEY");
     std::string text = value == nullptr ? "" : value;
     if (file != nullptr && *file != '\0') {
@@ -78,12 +103,7 @@ Result<std::vector<std::string>> seal_keys() {
                          "STOKER_SECRETS_KEY_FILE names a file that the server's user can read");
         text = std::move(*read);
     }
-    std::vector<std::string> keys;
-    for (const std::string_view line : split_lines(text)) {
-        if (trim(line).empty() || trim(line).starts_with('#')) continue;
-        TRY(std::string key, read_seal_key(line));
-        keys.push_back(std::move(key));
-    }
+    TRY(std::vector<std::string> keys, keys_in(text));
     if (keys.empty() && file != nullptr && *file != '\0')
         return Error(ErrorKind::invalid, fmt::format("there is no key in {}", printable(file, 200)), {},
                      "openssl rand -hex 32");
@@ -129,12 +149,18 @@ Result<std::string> keep_plain(const std::string& folder, const std::string& pla
     return std::string(kStored) + id;
 }
 
+std::string_view without_file(std::string_view reference) {
+    if (reference.ends_with(kAsFile)) reference.remove_suffix(kAsFile.size());
+    return reference;
+}
+
 Status store_one(const std::string& folder, const std::string& variable, std::string& value) {
     const bool given = value.starts_with(kSecretValue);
     if (!given && value.starts_with(kReference)) {
-        const bool sound = (value.starts_with(kOfServer) && value.size() > kOfServer.size()) ||
-                           (value.starts_with(kOfFile) && value.size() > kOfFile.size()) ||
-                           (value.starts_with(kStored) && is_id(std::string_view(value).substr(kStored.size())));
+        const std::string_view plain = without_file(value);
+        const bool sound = (plain.starts_with(kOfServer) && plain.size() > kOfServer.size()) ||
+                           (plain.starts_with(kOfFile) && plain.size() > kOfFile.size()) ||
+                           (plain.starts_with(kStored) && is_id(plain.substr(kStored.size())));
         return sound ? done() : Status(no_such_reference(variable, value));
     }
     if (!given && (value.empty() || !names_a_secret(variable))) return done();
@@ -175,6 +201,10 @@ bool is_secret_reference(std::string_view value) {
     return value.starts_with(kReference);
 }
 
+bool is_secret_file(std::string_view value) {
+    return is_secret_reference(value) && !value.starts_with(kSecretValue) && value.ends_with(kAsFile);
+}
+
 bool names_a_secret(std::string_view variable) {
     std::string upper(variable);
     std::transform(upper.begin(), upper.end(), upper.begin(),
@@ -206,6 +236,7 @@ Result<std::string> read_notify(const std::string& folder, std::string_view to) 
 }
 
 Result<std::string> read_secret(const std::string& folder, std::string_view reference) {
+    reference = without_file(reference);
     if (reference.starts_with(kOfServer)) {
         const std::string name(reference.substr(kOfServer.size()));
         if (const char* value = std::getenv(name.c_str())) return std::string(value);
@@ -244,6 +275,13 @@ Result<std::string> read_secret(const std::string& folder, std::string_view refe
     return text;
 }
 
+Status use_seal_keys(std::string text) {
+    TRY(std::vector<std::string> keys, keys_in(text));
+    const std::lock_guard guard(given_keys().mutex);
+    given_keys().keys = std::move(keys);
+    return done();
+}
+
 Result<int> seal_secrets(const std::string& folder) {
     TRY(const auto keys, seal_keys());
     int sealed = 0;
@@ -267,7 +305,7 @@ Result<int> seal_secrets(const std::string& folder) {
 
 void collect_secrets(const RunSpec& spec, std::set<std::string>& out) {
     for (const auto& [variable, value] : spec.environment)
-        if (value.starts_with(kStored)) out.insert(value);
+        if (value.starts_with(kStored)) out.insert(std::string(without_file(value)));
     if (spec.notify)
         for (const NotifySpec& notify : *spec.notify)
             if (const std::size_t at = notify.to.find(kStored); at != std::string::npos)

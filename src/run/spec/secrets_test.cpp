@@ -121,6 +121,23 @@ TEST_F(SecretsTest, WhatNoRunNeedsIsRemoved) {
     EXPECT_EQ(stored("A_TOKEN", "1"), one);  // the key is still there
 }
 
+// A program that reads a file gets one; the value is found by the same reference, and is not forgotten meanwhile.
+TEST_F(SecretsTest, AReferenceCanAskForAFile) {
+    const std::string kept = stored("HF_TOKEN", "hf_CANARY_0123");
+    RunSpec spec;
+    spec.environment = {{"CERT", kept + "#file"}, {"OTHER", "secret://env/HOME#file"}};
+    ASSERT_TRUE(store_secrets(folder, spec).ok());
+    EXPECT_TRUE(is_secret_file(spec.environment.at("CERT")));
+    EXPECT_FALSE(is_secret_file(kept));
+    EXPECT_FALSE(is_secret_file("plain#file"));
+    EXPECT_EQ(*read_secret(folder, spec.environment.at("CERT")), "hf_CANARY_0123");
+    std::set<std::string> needed;
+    collect_secrets(spec, needed);
+    EXPECT_EQ(needed, std::set<std::string>{kept});
+    spec.environment = {{"CERT", "secret://env/#file"}};
+    EXPECT_FALSE(store_secrets(folder, spec).ok());
+}
+
 // A copy of the folder without the key says nothing; values of before there was a key, and of an older one, go on.
 TEST_F(SecretsTest, ValuesAreSealedWhereThereIsAKey) {
     const std::string canary = "hf_CANARY_0123", keys = folder + "/keys.txt";

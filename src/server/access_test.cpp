@@ -1,4 +1,6 @@
 // Who may ask for what: every route, asked by every role at every level.
+#include <type_traits>
+
 #include <fmt/format.h>
 
 #include "server/router.h"
@@ -9,6 +11,10 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+// A route that says nothing of who may ask is open to everybody: such a row does not compile.
+static_assert(!std::is_default_constructible_v<Access>);
+static_assert(!std::is_default_constructible_v<Route>);
 
 class AccessTest : public api_testing::ApiTest {
 protected:

@@ -21,6 +21,7 @@
 namespace stoker {
 
 class AuditTrail;
+class IdleGuard;
 class SingleSignOn;
 namespace api {
 class FirstAdmin;
@@ -47,6 +48,7 @@ struct ApiOptions {
     std::shared_ptr<api::FirstAdmin> first_admin;  // while nobody was made; none: nobody is made by a token
     std::shared_ptr<GpuFleet> gpus;                // of the agents of nodes; none: no report is taken
     std::shared_ptr<SingleSignOn> oidc;            // none: nobody logs in by a provider
+    std::shared_ptr<IdleGuard> idle;               // none: nobody looks after what does nothing
     bool embedded = false;                         // ends with the command that carries it; told by /api/v1/version
 };
 

@@ -141,6 +141,9 @@ Result<ServerSettings> ConfigKeeper::settle(const ServerConfig& config) const {
     settings.engines.assign(config.engines.begin(), config.engines.end());
     if (config.webhook) settings.webhook = *config.webhook;
     if (config.notify) settings.notify = *config.notify;
+    settings.idle = config.idle;
+    if (config.budgets && config.budgets->lower_first)
+        settings.limits.lower_first_s = static_cast<std::int64_t>(config.budgets->lower_first->value());
     if (config.oidc) settings.oidc = *config.oidc;
     if (config.azure_events && !overridden("azure_events"))
         settings.azure_events = azure_events_url(*config.azure_events);
@@ -188,6 +191,14 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
     add("admission", !rules.empty(),
         rules.empty() ? "every run is taken" : fmt::format("{} rule{}", rules.size(), rules.size() == 1 ? "" : "s"),
         std::move(exact_rules));
+    const std::size_t idle = settings.idle.size();
+    add("idle", idle != 0, idle == 0 ? "left alone" : fmt::format("{} rule{}", idle, idle == 1 ? "" : "s"),
+        exact_text(settings.idle));
+    add("budgets", config.budgets.has_value(),
+        limits.lower_first_s == 0 ? "all stops at once"
+                                  : fmt::format("what stands higher goes on {} longer",
+                                                format_seconds(Seconds(static_cast<double>(limits.lower_first_s)))),
+        std::to_string(limits.lower_first_s));
     const std::string gate(limits.health ? to_string(*limits.health) : "off");
     add("health_gate", config.health_gate.has_value(), gate, gate);
     add("rate", config.rate.has_value(), settings.rate == 0 ? "no limit" : fmt::format("{:g} a second", settings.rate),
@@ -204,8 +215,9 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
     const std::string urls = notify.urls.empty() ? "any address" : join(notify.urls, ", ");
     add("notify", config.notify.has_value(),
         printable(urls, 80) + (notify.program.empty() ? "" : "; program " + printable(notify.program, 80)) +
-            (notify.budgets.empty() ? "" : "; of budgets " + printable(join(notify.budgets, ", "), 80)),
-        join({urls, notify.program, notify.sendmail, join(notify.budgets, ",")}, "\n"), false);
+            (notify.budgets.empty() ? "" : "; of budgets " + printable(join(notify.budgets, ", "), 80)) +
+            (notify.idle.empty() ? "" : "; of idle runs " + printable(join(notify.idle, ", "), 80)),
+        join({urls, notify.program, notify.sendmail, join(notify.budgets, ","), join(notify.idle, ",")}, "\n"), false);
     add("oidc", config.oidc.has_value(), settings.oidc.issuer.empty() ? "none" : printable(settings.oidc.issuer, 80),
         exact_text(settings.oidc), false);
     add("engine", config.engine.has_value(), in_words(settings.engine), exact_engine(settings.engine), false);
@@ -258,12 +270,13 @@ Result<ConfigOutcome> ConfigKeeper::apply() {
         return any;
     };
     // The limits first: they alone can fail, and then nothing else has changed.
-    if (changed({"max_queued", "max_ended", "keep_ended", "policy", "health_gate", "admission"}))
+    if (changed({"max_queued", "max_ended", "keep_ended", "policy", "health_gate", "admission", "budgets"}))
         TRY_VOID(hooks_.set_limits(settings.limits));
     if (changed({"log_level", "log_format"})) use_log(settings);
     if (changed({"nodes"})) hooks_.set_nodes(std::move(settings.nodes));
     if (changed({"prices"})) hooks_.set_prices(std::move(settings.prices));
     if (changed({"backup"})) hooks_.set_backup(std::move(settings.backup));
+    if (changed({"idle"}) && hooks_.set_idle) hooks_.set_idle(std::move(settings.idle));
     for (Row& row : rows) {
         const std::string& key = row.setting.key;
         row.setting.pending_restart = !row.setting.live && row.exact != at_start_[key];

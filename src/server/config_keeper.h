@@ -30,6 +30,7 @@ struct ServerSettings {
     LogLevel log_level = LogLevel::info;
     LogFormat log_format = LogFormat::logfmt;
     NotifyForm notify;
+    IdleRules idle;
     OidcForm oidc;  // without an issuer: none
 };
 
@@ -40,6 +41,7 @@ struct ConfigHooks {
     std::function<void(PriceBook)> set_prices;
     std::function<Status(const CoreLimits&)> set_limits;
     std::function<void(BackupOptions)> set_backup;
+    std::function<void(IdleRules)> set_idle{};
 };
 
 // Where scheduled events are asked for, of "auto", "off" or a URL; empty: nowhere.

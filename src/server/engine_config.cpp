@@ -191,6 +191,10 @@ void add_engine_fields(RecordTable<EngineForm>& t) {
            "who can read neither the server's token, journal and secrets nor what other projects left; or the name of "
            "an account. The server's own user when nothing is said.",
            "project");
+    t.flag(
+        "isolate_network", &EngineForm::isolate_network,
+        "Of this machine, where the server is root: each run has a loopback of its own, on which its ranks meet, and "
+        "reaches nothing else; nor does anybody reach it. false when nothing is said.");
     t.list_of("gpu_models", &EngineForm::gpu_names, gpu_name_table(),
               "What the cluster's GPUs are called in the catalogue, so that plans and runs mean the same.");
     t.seconds("notice", &EngineForm::notice,
@@ -323,6 +327,10 @@ EngineChoice engine_choice(const EngineForm& form, Problems& problems) {
     if (!choice.runs_as.empty() && choice.kind != "local")
         problems.push_back({"engine.runs_as: only this machine has a use for it", "leave it out, or write kind: local",
                             place("runs_as")});
+    if (choice.isolate_network && choice.kind != "local")
+        problems.push_back({"engine.isolate_network: only this machine has a use for it",
+                            "leave it out, or write kind: local; on Kubernetes a NetworkPolicy does it",
+                            place("isolate_network")});
     if (form.rest_form) {
         choice.rest = *form.rest_form;
         if (choice.kind != "slurm")
@@ -369,6 +377,7 @@ std::string in_words(const EngineChoice& choice) {
         if (!(choice.*value).empty()) words += fmt::format(", {} {}", key, printable(choice.*value, 60));
     if (!choice.rest.url.empty()) words += ", rest " + printable(choice.rest.url, 120);
     if (!choice.runs_as.empty()) words += ", runs as " + printable(choice.runs_as, 60);
+    if (choice.isolate_network) words += ", without a network";
     if (!choice.kubernetes.context.empty()) words += ", context " + printable(choice.kubernetes.context, 60);
     if (!choice.kubernetes.space.empty()) words += ", namespace " + printable(choice.kubernetes.space, 60);
     return words;

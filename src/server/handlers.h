@@ -5,6 +5,10 @@
 #include "server/router.h"
 #include "server/views.h"
 
+namespace stoker {
+struct IdleStand;
+}
+
 namespace stoker::api {
 
 void get_health(Service&, const ExchangePtr&);
@@ -67,6 +71,8 @@ void revoke_key(Service&, const ExchangePtr&);
 void rotate_key(Service&, const ExchangePtr&);
 void log_in(Service&, const ExchangePtr&);
 void get_waste(Service&, const ExchangePtr&);
+void list_idle(Service&, const ExchangePtr&);
+void keep_run(Service&, const ExchangePtr&);
 void get_sign_on(Service&, const ExchangePtr&);
 void sign_on(Service&, const ExchangePtr&);
 void log_out(Service&, const ExchangePtr&);
@@ -82,6 +88,11 @@ void list_admission(Service&, const ExchangePtr&);
 void test_admission(Service&, const ExchangePtr&);
 struct Caller;
 Caller caller_view(const EngineView& view, const Actor& actor);
+struct QuotaList;
+struct BudgetList;
+QuotaList all_quotas(const EngineView& view);
+BudgetList all_budgets(const EngineView& view, const std::shared_ptr<const PriceBook>& prices);
+std::string_view state_of_idle(const IdleStand& stand, std::int64_t now_us);  // idle, told, kept, parked
 void list_quotas(Service&, const ExchangePtr&);
 void set_quota(Service&, const ExchangePtr&);
 void list_budgets(Service&, const ExchangePtr&);

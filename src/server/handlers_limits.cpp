@@ -104,6 +104,14 @@ Result<std::string> month_asked(const Parameters& p, const std::string& otherwis
 
 }  // namespace
 
+QuotaList all_quotas(const EngineView& view) {
+    return quotas_of(view, Actor::part("metrics"));
+}
+
+BudgetList all_budgets(const EngineView& view, const std::shared_ptr<const PriceBook>& prices) {
+    return budgets_of(view, prices, Actor::part("metrics"));
+}
+
 void list_quotas(Service& service, const ExchangePtr& exchange) {
     service.ask<QuotaList>(
         exchange,

@@ -13,6 +13,7 @@
 #include "run/state/rules.h"
 #include "server/bodies.h"
 #include "server/handlers.h"
+#include "server/idle_guard.h"
 #include "server/metrics_file.h"
 #include "server/run_view.h"
 
@@ -161,6 +162,19 @@ void finish(Service& service, const ExchangePtr& exchange, Shown& shown) {
     exchange->send(with_version(json_response(codec::write(view)), version));
 }
 
+// Who held it is no person.
+void say_if_parked(Service& service, RunView& view) {
+    if (!service.options().idle || !view.why || view.why->code != Cause::held) return;
+    const auto parked = service.options().idle->parked(view.run.id);
+    if (!parked) return;
+    view.why->text = fmt::format(
+        "it was parked at {}, since nothing had moved from {} on; it keeps its newest checkpoint",
+        rfc3339(parked->run.parked_us / kSecondUs * kSecondUs), rfc3339(parked->run.since_us / kSecondUs * kSecondUs));
+    if (parked->run.next_us != 0)
+        view.why->text += fmt::format("; it is ended at {}", rfc3339(parked->run.next_us / kSecondUs * kSecondUs));
+    view.why->unblock = {fmt::format("`stoker release {}`, and it goes on from there", view.run.id.text())};
+}
+
 void add_why(Service& service, const ExchangePtr& exchange, const std::shared_ptr<Shown>& shown,
              std::uint64_t at_least_seq) {
     service.with_scene(exchange, at_least_seq, [&service, exchange, shown, at_least_seq](const ScenePtr& scene) {
@@ -172,6 +186,7 @@ void add_why(Service& service, const ExchangePtr& exchange, const std::shared_pt
             const Run* found = scene->state.find(shown->view.run.id);
             if (found != nullptr && !is_terminal(found->state)) {
                 shown->view.why = view_of_why(why(scene->state, found->id, scene->now_us, scene->scheduler));
+                say_if_parked(service, shown->view);
                 if (found->spec.kind != RunKind::graph)
                     shown->view.eta = view_of_eta(eta(scene->state, found->id, scene->now_us, scene->scheduler));
             }

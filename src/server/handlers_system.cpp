@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "base/api_time.h"
+#include "base/enum_words.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "deploy/engine_node.h"
@@ -17,8 +19,10 @@
 #include "server/bodies.h"
 #include "server/event_view.h"
 #include "server/handlers.h"
+#include "server/idle_guard.h"
 #include "server/metrics.h"
 #include "server/run_view.h"
+#include "server/views_limits.h"
 
 namespace stoker::api {
 namespace {
@@ -39,6 +43,9 @@ struct Counted {
     double oldest_queued_s = 0;
     std::uint64_t epoch = 0;
     bool recovering = false;
+    QuotaList quotas;
+    BudgetList budgets;
+    std::int64_t now_us = 0;
 };
 
 Counted count(const EngineView& view) {
@@ -59,6 +66,8 @@ Counted count(const EngineView& view) {
     c.records = static_cast<std::int64_t>(view.state.seq);
     c.epoch = view.state.epoch;
     c.recovering = view.recovering;
+    c.quotas = all_quotas(view);
+    c.now_us = view.now_us;
     return c;
 }
 
@@ -68,6 +77,36 @@ void set_by(MetricsText& out, std::size_t which, std::string_view label, const s
     static_assert(N == enum_names(E{}).size());
     for (const auto& [value, name] : enum_names(E{}))
         out.set(which, label, name, static_cast<double>(counts[static_cast<std::size_t>(value)]));
+}
+
+constexpr std::size_t kMostLimitGauges = 1000;
+
+void add_limits(const Counted& c, MetricsText& out) {
+    const auto whole = [](std::int64_t milli) { return static_cast<double>(milli) / 1000; };
+    for (std::size_t i = 0; i < std::min(c.quotas.items.size(), kMostLimitGauges); ++i) {
+        const QuotaView& each = c.quotas.items[i];
+        const MetricsText::Labels labels = {{"level", each.scope_name}, {"resource", each.resource}};
+        out.add(metric("stoker_quota_held"), "", labels, whole(each.used_milli));
+        out.add(metric("stoker_quota_waiting"), "", labels, whole(each.waiting_milli));
+        if (each.limit_milli) out.add(metric("stoker_quota_limit"), "", labels, whole(*each.limit_milli));
+    }
+    for (std::size_t i = 0; i < std::min(c.budgets.items.size(), kMostLimitGauges); ++i) {
+        const BudgetView& each = c.budgets.items[i];
+        if (each.limit_micro <= 0) continue;
+        const MetricsText::Labels labels = {{"level", each.scope_name}, {"unit", enum_word(each.unit)}};
+        const auto share = [&](std::int64_t micro) {
+            return static_cast<double>(micro) / static_cast<double>(each.limit_micro);
+        };
+        out.add(metric("stoker_budget_used_ratio"), "", labels, share(each.used_micro));
+        out.add(metric("stoker_budget_end_ratio"), "", labels, share(each.used_micro + each.committed_micro));
+    }
+}
+
+void add_idle(const IdleGuard& guard, std::int64_t now_us, MetricsText& out) {
+    if (guard.rules().empty()) return;
+    std::map<std::string_view, int> counts = {{"idle", 0}, {"told", 0}, {"kept", 0}, {"parked", 0}};
+    for (const IdleStand& each : guard.stands()) ++counts[state_of_idle(each, now_us)];
+    for (const auto& [state, count] : counts) out.set(metric("stoker_idle_runs"), "state", state, count);
 }
 
 std::string metrics_text(Service& service, const Counted& c) {
@@ -103,6 +142,8 @@ std::string metrics_text(Service& service, const Counted& c) {
     set(metric("stoker_api_waiting"), service.waiting());
     set(metric("stoker_api_streams"), service.streams().size());
     set(metric("process_resident_memory_bytes"), resident_bytes());
+    add_limits(c, out);
+    if (service.options().idle) add_idle(*service.options().idle, c.now_us, out);
     if (service.options().gpus) add_gpu_metrics(*service.options().gpus, out);
     if (service.options().more_metrics) service.options().more_metrics(out);
     return out.text();
@@ -124,7 +165,12 @@ void get_ready(Service& service, const ExchangePtr& exchange) {
 
 void get_metrics_text(Service& service, const ExchangePtr& exchange) {
     service.ask<Counted>(
-        exchange, [](const EngineView& view) -> Result<Counted> { return count(view); },
+        exchange,
+        [prices = service.prices()](const EngineView& view) -> Result<Counted> {
+            Counted counted = count(view);
+            counted.budgets = all_budgets(view, prices);
+            return counted;
+        },
         [&service, exchange](const Counted& counted) {
             exchange->send({.status = 200,
                             .content_type = "text/plain; version=0.0.4; charset=utf-8",

@@ -1,5 +1,6 @@
 // What was held and did nothing, by who held it and why: the judge of govern/waste.h over what the observer measured.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -7,11 +8,13 @@
 #include "base/enum_words.h"
 #include "govern/waste.h"
 #include "io/journal.h"
+#include "run/decide/quota_waits.h"
 #include "run/state/free_time.h"
 #include "run/state/rules.h"
 #include "run/state/run_intervals.h"
 #include "server/handlers.h"
 #include "server/views_waste.h"
+#include "server/waste_samples.h"
 
 namespace stoker::api {
 namespace {
@@ -61,34 +64,6 @@ HeldRun held_of(const State& state, const Run& run, const PriceBook& prices, std
     return held;
 }
 
-// What all ranks did together, by the time that a point covers.
-std::vector<WasteSample> samples_of(const std::vector<RankSeries>& series, int gpus_of_rank) {
-    std::map<std::int64_t, WasteSample> by_time;
-    for (const RankSeries& each : series)
-        for (const SeriesPoint& point : each.points) {
-            WasteSample& sample = by_time[point.at_s];
-            sample.from_us = point.at_s * kSecondUs;
-            sample.to_us = std::max(sample.to_us, (point.at_s + each.seconds) * kSecondUs);
-            const auto add = [&](std::optional<double>& to, double times = 1) {
-                to = to.value_or(0) + static_cast<double>(point.mean) * times;
-            };
-            if (each.metric == "cpu")
-                add(sample.cores);
-            else if (each.metric == "blocked")
-                add(sample.blocked);
-            else if (each.metric == "step_s")
-                sample.stepped = true;
-            else if (each.metric == "gpu_util")  // share of the time, of a rank's GPUs on average
-                add(sample.gpus, gpus_of_rank);
-            else
-                add(sample.bytes_per_s);
-        }
-    std::vector<WasteSample> samples;
-    samples.reserve(by_time.size());
-    for (const auto& [at, sample] : by_time) samples.push_back(sample);
-    return samples;
-}
-
 void add_piece(WasteLine& line, const HeldAttempt& attempt, const PriceBook& prices, const UsageWindow& window) {
     for (const UsageInterval& interval : attempt.intervals) {
         const double hours = hours_of(interval, window);
@@ -119,13 +94,12 @@ WasteReport report_of(Held held, const std::string& by, const PriceBook& prices,
             add_piece(report.held, attempt, prices, {from, to});
             if (store != nullptr)
                 // The whole attempt: whether it is forgotten is seen at its end.
-                if (const auto series = store->query(
-                        {.run = run.run,
-                         .metrics = {"cpu", "blocked", "step_s", "gpu_util", "disk_read", "disk_write", "call_read"},
-                         .rank = {},
-                         .from_s = subject.began_us / kSecondUs,
-                         .to_s = subject.until_us / kSecondUs + 1,
-                         .max_points = kMostPointsJudged}))
+                if (const auto series = store->query({.run = run.run,
+                                                      .metrics = waste_metrics(),
+                                                      .rank = {},
+                                                      .from_s = subject.began_us / kSecondUs,
+                                                      .to_s = subject.until_us / kSecondUs + 1,
+                                                      .max_points = kMostPointsJudged}))
                     subject.samples = samples_of(*series, run.gpus_of_rank);
             measured = measured || !subject.samples.empty();
             for (const WastePiece& piece : judge_waste(subject)) {
@@ -179,11 +153,19 @@ Result<NodeTimesPtr> times_of_nodes(const EngineView& view) {
     return times;
 }
 
-// Two lines at most: what stood ready, and what was kept away.
-std::vector<WasteLine> free_lines(const State& state, const NodeTimes& times, const PriceBook& prices,
-                                  const UsageWindow& window, std::int64_t now_us) {
-    const auto held = held_of_nodes(state, prices, window, now_us);
-    WasteLine ready{.key = "nobody", .cause = "unallocated"}, away{.key = "nobody", .cause = "out of service"};
+void add_free(WasteLine& line, const WasteLine& more) {
+    line.gpu_hours += more.gpu_hours, line.cpu_hours += more.cpu_hours, line.node_hours += more.node_hours;
+    line.cost_microusd += more.cost_microusd;
+    line.priced = line.priced && more.priced;
+}
+
+// What nobody held in that time: while nodes stood ready, and while they were kept away.
+struct FreeLines {
+    WasteLine ready, away;
+};
+FreeLines free_in(const State& state, const NodeTimes& times, const PriceBook& prices, const UsageWindow& window,
+                  const std::map<std::string, std::vector<UsageInterval>>& held) {
+    FreeLines lines;
     for (const auto& [name, time] : times) {
         const NodeInfo* node = state.find_node(name);
         if (node == nullptr) continue;
@@ -192,15 +174,51 @@ std::vector<WasteLine> free_lines(const State& state, const NodeTimes& times, co
             const FreeTime free =
                 free_time(state, *node, found == held.end() ? std::vector<UsageInterval>() : found->second,
                           {span.from_us, span.to_us}, prices);
-            WasteLine& line = span.ready ? ready : away;
-            line.gpu_hours += free.gpu_hours, line.cpu_hours += free.cpu_hours, line.node_hours += free.node_hours;
-            line.cost_microusd += free.microusd;
-            line.priced = line.priced && free.priced;
+            WasteLine more;
+            more.gpu_hours = free.gpu_hours, more.cpu_hours = free.cpu_hours, more.node_hours = free.node_hours;
+            more.cost_microusd = free.microusd, more.priced = free.priced;
+            add_free(span.ready ? lines.ready : lines.away, more);
         }
     }
+    return lines;
+}
+
+// Of what stood ready, that which work would have taken, had its quota let it: GPUs by GPUs, and where it wants none
+// processors by processors.
+WasteLine kept_by_quota(const WasteLine& ready, const QuotaWait& wait) {
+    const double hours = static_cast<double>(wait.to_us - wait.from_us) / 3.6e9;
+    const auto share = [](double wanted, double there) { return there <= 0 ? 0 : std::min(1.0, wanted / there); };
+    const double cpus = share(static_cast<double>(wait.cpu_milli) / 1000 * hours, ready.cpu_hours),
+                 gpus = share(static_cast<double>(wait.gpu_milli) / 1000 * hours, ready.gpu_hours),
+                 all = wait.gpu_milli > 0 ? gpus : cpus;
+    WasteLine kept;
+    kept.gpu_hours = ready.gpu_hours * gpus;
+    kept.cpu_hours = ready.cpu_hours * std::min(cpus, wait.gpu_milli > 0 ? all : 1.0);
+    kept.node_hours = ready.node_hours * all;
+    kept.cost_microusd = std::llround(static_cast<double>(ready.cost_microusd) * all);
+    kept.priced = ready.priced;
+    return kept;
+}
+
+// Three lines at most: what stood ready, what of it a quota kept from work that waited, and what was out of service.
+std::vector<WasteLine> free_lines(const State& state, const NodeTimes& times, const PriceBook& prices,
+                                  const UsageWindow& window, std::int64_t now_us) {
+    const auto held = held_of_nodes(state, prices, window, now_us);
+    FreeLines all = free_in(state, times, prices, window, held);
+    WasteLine kept;
+    for (const QuotaWait& wait : quota_waits(state, window, now_us))
+        add_free(kept, kept_by_quota(free_in(state, times, prices, {wait.from_us, wait.to_us}, held).ready, wait));
+    all.ready.gpu_hours = std::max(0.0, all.ready.gpu_hours - kept.gpu_hours);
+    all.ready.cpu_hours = std::max(0.0, all.ready.cpu_hours - kept.cpu_hours);
+    all.ready.node_hours = std::max(0.0, all.ready.node_hours - kept.node_hours);
+    all.ready.cost_microusd = std::max<std::int64_t>(0, all.ready.cost_microusd - kept.cost_microusd);
+    all.ready.cause = "unallocated", kept.cause = "waiting for quota", all.away.cause = "out of service";
     std::vector<WasteLine> lines;
-    for (WasteLine* line : {&ready, &away})
-        if (line->gpu_hours + line->cpu_hours + line->node_hours > 0) lines.push_back(std::move(*line));
+    for (WasteLine* line : {&all.ready, &kept, &all.away})
+        if (line->gpu_hours + line->cpu_hours + line->node_hours > 0) {
+            line->key = "nobody";
+            lines.push_back(std::move(*line));
+        }
     return lines;
 }
 

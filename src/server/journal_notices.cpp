@@ -90,6 +90,14 @@ NoticeThread::~NoticeThread() {
     thread_.join();
 }
 
+void NoticeThread::wake() {
+    {
+        const std::lock_guard guard(mutex_);
+        fresh_ = true;
+    }
+    changed_.notify_all();
+}
+
 bool NoticeThread::pause(double seconds, bool until_fresh) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::duration<double>(seconds),

@@ -56,6 +56,7 @@ class NoticeThread {
 public:
     NoticeThread(Engine& engine, std::uint32_t kind, const char* name, std::function<void()> run);
     ~NoticeThread();  // waits for a call that is under way
+    void wake();      // as if a record of its kind had been written
     // False: it ends.
     bool pause(double seconds, bool until_fresh);
 

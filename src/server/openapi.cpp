@@ -15,6 +15,7 @@
 #include "server/views_config.h"
 #include "server/views_edit.h"
 #include "server/views_gpus.h"
+#include "server/views_idle.h"
 #include "server/views_limits.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
@@ -91,6 +92,8 @@ void add_components(Schemas& s) {
     s.ref<LoginBody>(true);
     s.ref<SignOn>();
     s.ref<WasteReport>();
+    s.ref<IdleList>();
+    s.ref<KeepBody>(true);
     s.ref<SignOnBody>(true);
     s.ref<SetupBody>(true);
     s.ref<OwnPasswordBody>(true);

@@ -44,6 +44,29 @@ void add_limit_routes(std::vector<Route>& all) {
                    .answers = {{.description = "They, what cost most first.", .schema = "Waste"}},
                    .handler = get_waste});
     all.push_back({.method = "GET",
+                   .path = "/api/v1/idle",
+                   .access = Access::tenant(Action::look),
+                   .operation = "listIdle",
+                   .summary = "Runs that hold machines and do nothing, what becomes of them, and why.",
+                   .description =
+                       "By the rules under `idle` of the configuration, as of the last look, a minute ago at "
+                       "most; what was parked for that and not released stands here, too.",
+                   .answers = {{.description = "They.", .schema = "IdleList"}},
+                   .handler = list_idle});
+    all.push_back({.method = "POST",
+                   .path = "/api/v1/runs/{run}/keep",
+                   .access = Access::tenant(Action::steer),
+                   .operation = "keepRun",
+                   .summary = "Leaves a run alone for a while, however idle it is.",
+                   .description = "For at most what its rule allows (`longest_hold`); 0 ends that. Who asked stands in "
+                                  "the audit trail.",
+                   .body = "KeepBody",
+                   .body_required = true,
+                   .answers = {{.description = "How it stands now.", .schema = "IdleList"}},
+                   .problems = {404, 409},
+                   .changes = true,
+                   .handler = keep_run});
+    all.push_back({.method = "GET",
                    .path = "/api/v1/budgets",
                    .access = Access::tenant(Action::look),
                    .operation = "listBudgets",

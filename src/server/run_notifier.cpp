@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <mutex>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,7 +16,6 @@
 #include "io/run_program.h"
 #include "run/spec/secrets.h"
 #include "run/state/rules.h"
-#include "server/journal_notices.h"
 #include "server/log_events.h"
 #include "server/webhook.h"
 
@@ -100,6 +100,15 @@ public:
           journal_(engine, about.cursor, about.kind, std::move(about.pick)),
           thread_(engine, about.kind, about.thread, [this] { run(); }) {}
 
+    void tell(std::vector<JournalNotice> notices) override {
+        {
+            const std::lock_guard guard(inbox_mutex_);
+            for (JournalNotice& each : notices)
+                if (inbox_.size() < kMostPending) inbox_.push_back(std::move(each));
+        }
+        thread_.wake();
+    }
+
 private:
     struct Pending {
         JournalNotice notice;
@@ -121,6 +130,11 @@ private:
     // True: there is more to look at.
     bool look() {
         if (pending_.size() >= kMostPending) return false;
+        {
+            const std::lock_guard guard(inbox_mutex_);
+            for (JournalNotice& notice : inbox_) take(std::move(notice));
+            inbox_.clear();
+        }
         auto batch = journal_.read_after(after_);
         if (!batch) return false;
         for (JournalNotice& notice : batch->notices) take(std::move(notice));
@@ -130,7 +144,8 @@ private:
     // What is still owed is read again after a restart.
     void save() {
         std::uint64_t cursor = after_;
-        for (const Pending& each : pending_) cursor = std::min(cursor, each.notice.seq - 1);
+        for (const Pending& each : pending_)
+            if (each.notice.seq != 0) cursor = std::min(cursor, each.notice.seq - 1);
         journal_.save_cursor(cursor);
     }
 
@@ -234,7 +249,9 @@ private:
     }
 
     const NotifyOptions options_;
-    std::vector<Pending> pending_;  // of the thread, as what follows
+    std::mutex inbox_mutex_;            // guards what follows
+    std::vector<JournalNotice> inbox_;  // that nobody has looked at
+    std::vector<Pending> pending_;      // of the thread, as what follows
     std::set<std::string> ids_;
     std::deque<std::string> order_;
     JournalNotices journal_;

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "io/log.h"
 #include "run/engine/engine.h"
+#include "server/journal_notices.h"
 
 namespace stoker {
 
@@ -35,6 +36,8 @@ public:
     // The engine outlives it.
     static std::unique_ptr<RunNotifier> start(Engine& engine, NotifyOptions options);
     virtual ~RunNotifier() = default;  // waits for a call that is under way
+    // What is no end of a run: told the same way, by whom it names, for as long as this one lives. Any thread.
+    virtual void tell(std::vector<JournalNotice> notices) = 0;
 };
 
 // The same way, to everybody alike, what budgets reach: once for each mark, a mail to each address.

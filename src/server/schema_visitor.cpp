@@ -10,6 +10,7 @@
 #include "server/views_config.h"
 #include "server/views_edit.h"
 #include "server/views_gpus.h"
+#include "server/views_idle.h"
 #include "server/views_limits.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
@@ -94,6 +95,9 @@ std::string_view component_name(const Shape& shape) {
         {&kShape<SignOn>, "SignOn"},
         {&kShape<WasteReport>, "Waste"},
         {&kShape<WasteLine>, "WasteLine"},
+        {&kShape<IdleRunView>, "IdleRun"},
+        {&kShape<IdleList>, "IdleList"},
+        {&kShape<KeepBody>, "KeepBody"},
         {&kShape<SignOnBody>, "SignOnBody"},
         {&kShape<SetupBody>, "SetupBody"},
         {&kShape<OwnPasswordBody>, "OwnPasswordBody"},

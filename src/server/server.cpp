@@ -18,17 +18,20 @@
 #include "deploy/azure/scheduled_events.h"
 #include "deploy/engines/engines.h"
 #include "explain/run_observer.h"
+#include "io/core_files.h"
 #include "io/files.h"
 #include "io/handover.h"
 #include "io/http/http_server.h"
 #include "io/process.h"
 #include "io/random_bytes.h"
 #include "run/engine/upload.h"
-#include "run/spec/secrets.h"
 #include "server/audit_trail.h"
 #include "server/caller.h"
 #include "server/handlers.h"
+#include "server/idle_guard.h"
 #include "server/log_events.h"
+#include "server/owner_file.h"
+#include "server/seal_keys.h"
 #include "server/server_log.h"
 #include "server/single_sign_on.h"
 #include "server/tellers.h"
@@ -38,25 +41,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kCertificateDays = 825;  // what browsers accept at most
-constexpr double kLastWordsS = 1;      // of the log, when the process ends at once
+constexpr double kLastWordsS = 1;  // of the log, when the process ends at once
 constexpr std::size_t kMostPriceBytes = 4 << 20;
 constexpr std::size_t kMaxSmallFile = 1 << 20, kMostToken = 1024, kSetupBytes = 32;
 constexpr std::string_view kSetupPrefix = "setup_";
-
-// Readable by the owner alone from its first byte on.
-Status write_secret(const std::string& path, std::string_view text) {
-    const ::mode_t before = ::umask(0077);
-    Status written = write_file_atomic(path, text);
-    ::umask(before);
-    return written;
-}
 
 Result<std::string> token_of(const std::string& folder) {
     const std::string path = folder + "/token";
     std::error_code code;
     if (!fs::exists(path, code)) {
-        TRY_VOID(write_secret(path, random_hex(32) + "\n"));
+        TRY_VOID(write_for_owner(path, random_hex(32) + "\n"));
     }
     TRY(const std::string text, read_file(path, kMaxSmallFile).while_doing("reading the token"));
     const std::string_view token = trim(text);
@@ -148,7 +142,8 @@ public:
             if (options_.log) return options_.log->flush(kLastWordsS);
             fmt::print(stderr, "{}", error.text());
         };
-        TRY([[maybe_unused]] const int sealed, seal_secrets(options_.folder));
+        write_no_core_files();
+        TRY(seal_keys_, SealKeys::start({.folder = options_.folder, .log = options_.log}));
         TRY(engine_, Engine::open(std::move(engine)));
         if (options_.log) server_log_ = ServerLog::start(*engine_, options_.log);
         TRY_VOID(record_config());
@@ -173,6 +168,15 @@ public:
         api.config = keeper_;
         api.host_names = options_.host_names;
         api.series = observer_->series();
+        idle_ = std::make_shared<IdleGuard>(
+            *engine_,
+            IdleOptions{.series = observer_->series(),
+                        .prices = [this] { return prices_now(); },
+                        .tell = [this](std::vector<JournalNotice> all) { tellers_.runs->tell(std::move(all)); },
+                        .mails = settings.notify.idle,
+                        .log = options_.log});
+        idle_->use(settings.idle);
+        api.idle = idle_;
         api.gpus = options_.gpus;
         if (options_.certificate)
             for (std::string& name : names_of_certificate(options_.certificate->certificate_pem))
@@ -208,7 +212,8 @@ public:
                               call(*engine_, {.what = SetLimits{limits}, .actor = Actor::part("config")}));
                           return done();
                       },
-                      .set_backup = [this](BackupOptions backup) { set_backups(std::move(backup)); }});
+                      .set_backup = [this](BackupOptions backup) { set_backups(std::move(backup)); },
+                      .set_idle = [this](IdleRules rules) { idle_->use(std::move(rules)); }});
         HttpServerOptions http{.address = options_.address,
                                .port = options_.port,
                                .socket = options_.socket,
@@ -272,6 +277,7 @@ public:
         // Whoever takes over listens there already.
         if (advertised_ && !handed_over_) ::unlink(address_file(options_.folder).c_str());
         events_.reset();
+        if (idle_) idle_->stop();
         tellers_ = {};
         if (api_) api_->stop();
         if (http_)
@@ -306,7 +312,14 @@ private:
             call(*engine_, {.what = SetPrices{std::make_shared<const PriceBook>(prices), digest(prices)},
                             .actor = Actor::part("config")}));
         if (api_) api_->set_prices(prices);
+        const std::lock_guard guard(backups_mutex_);
+        in_force_ = std::make_shared<const PriceBook>(prices);
         return done();
+    }
+
+    std::shared_ptr<const PriceBook> prices_now() {
+        const std::lock_guard guard(backups_mutex_);
+        return in_force_;
     }
 
     Status take_prices() {
@@ -316,7 +329,7 @@ private:
         if (options_.prices_file.empty()) return done();
         TRY(const std::string text, read_file(options_.prices_file, kMostPriceBytes));
         TRY(prices_, PriceBook::read(text, options_.prices_file));
-        return options_.prices_file == kept ? done() : write_secret(kept, text);
+        return options_.prices_file == kept ? done() : write_for_owner(kept, text);
     }
 
     // Engines that have work of ours and are not in the configuration any more.
@@ -413,13 +426,14 @@ private:
                         .set("pid", static_cast<std::int64_t>(::getpid()))
                         .set("embedded", options_.embedded);
         if (options_.certificate) json.set("ca_pem", options_.certificate->certificate_pem);
-        TRY_VOID(write_secret(address_file(options_.folder), json.dump() + "\n"));
+        TRY_VOID(write_for_owner(address_file(options_.folder), json.dump() + "\n"));
         advertised_ = true;
         return done();
     }
 
     ServerOptions options_;
     std::string url_, token_, setup_token_;
+    std::unique_ptr<SealKeys> seal_keys_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<ServerLog> server_log_;
     std::unique_ptr<RunObserver> observer_;
@@ -428,8 +442,10 @@ private:
     Tellers tellers_;
     PriceBook prices_;
     std::string config_in_words_;
-    std::mutex backups_mutex_;  // guards backups_
+    std::shared_ptr<IdleGuard> idle_;
+    std::mutex backups_mutex_;  // guards what follows
     std::shared_ptr<Backups> backups_;
+    std::shared_ptr<const PriceBook> in_force_ = std::make_shared<const PriceBook>();
     std::unique_ptr<Api> api_;
     std::unique_ptr<EventPoller> events_;
     std::unique_ptr<HttpServer> http_;  // goes first: it calls the API
@@ -455,32 +471,6 @@ Status may_listen(const ListenAddress& listen, bool with_tls) {
                                  listen.address),
                      {}, "add --tls auto, or --tls-cert and --tls-key; 127.0.0.1 needs neither");
     return done();
-}
-
-Result<Certificate> own_certificate(const std::string& folder, const std::string& address,
-                                    const std::vector<std::string>& host_names) {
-    const std::string certificate_file = folder + "/tls/cert.pem", key_file = folder + "/tls/key.pem";
-    std::error_code code;
-    if (fs::exists(certificate_file, code) && fs::exists(key_file, code)) {
-        TRY(std::string certificate, read_file(certificate_file, kMaxSmallFile));
-        TRY(std::string key, read_file(key_file, kMaxSmallFile));
-        Certificate kept{std::move(certificate), std::move(key)};
-        const std::vector<std::string> has = names_of_certificate(kept.certificate_pem);
-        const bool all = std::all_of(host_names.begin(), host_names.end(), [&](const std::string& name) {
-            return std::find(has.begin(), has.end(), name) != has.end();
-        });
-        if (all && check_certificate(kept)) return kept;
-    }
-    std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};
-    if (address != "0.0.0.0" && address != "::") names.push_back(address);
-    names.insert(names.end(), host_names.begin(), host_names.end());
-    char host[256] = "";
-    if (::gethostname(host, sizeof host - 1) == 0 && host[0] != '\0') names.emplace_back(host);
-    TRY(Certificate made, make_certificate(names, kCertificateDays));
-    fs::create_directories(folder + "/tls", code);
-    TRY_VOID(write_secret(key_file, made.key_pem));
-    TRY_VOID(write_file_atomic(certificate_file, made.certificate_pem));
-    return made;
 }
 
 std::string kept_prices(const std::string& folder) {

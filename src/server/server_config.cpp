@@ -73,11 +73,27 @@ RecordTable<NotifyForm> notify_form_table() {
                        "[\"https://chat.example.org/\"]");
     table.list_of_text("budgets", &NotifyForm::budgets,
                        "Who gets a mail when a budget reaches a mark, beside the webhook.", "finance@example.org");
+    table.list_of_text("idle", &NotifyForm::idle,
+                       "Who gets a mail when a run does nothing, and when it is parked or ended for that, beside whom "
+                       "the run itself names.",
+                       "platform@example.org");
     table.text(
         "sendmail", &NotifyForm::sendmail,
         "The program that sends mails: it is given -i -- ADDRESS and the mail on its input; sendmail when nothing "
         "is said.",
         "/usr/sbin/sendmail");
+    return table;
+}
+
+RecordTable<BudgetsForm> budgets_form_table() {
+    RecordTable<BudgetsForm> table("budgets",
+                                   "In which order work is stopped where a budget runs out (stoker budget set).");
+    table.seconds(
+        "lower_first", &BudgetsForm::lower_first,
+        "What stands lower is told to stop so much sooner that what stands above it could go on for this long on "
+        "what is left: spot before interactive before guaranteed, and of one class the lower priority first. All "
+        "at once when nothing is said.",
+        "1h", 1, kMostBackupEveryS);
     return table;
 }
 
@@ -146,6 +162,11 @@ const RecordTable<ServerForm>& server_form_table() {
         t.list_of("admission", &ServerForm::admission, admission_rule_table(),
                   "Which runs are taken: what each must do, and who it is about; every run when nothing is said.");
         t.other_names({"rules", "policies"});
+        t.list_of("idle", &ServerForm::idle, idle_rule_table(),
+                  "What becomes of runs that hold machines and do nothing; nothing when nothing is said.");
+        t.other_names({"idle_rules", "reclaim", "culling"});
+        t.record("budgets", &ServerForm::budgets, budgets_form_table(),
+                 "In which order work is stopped where a budget runs out; all at once when nothing is said.");
         t.record("notify", &ServerForm::notify, notify_form_table(),
                  "Whom runs may have told that they have ended; a mail or any address when nothing is said. Holds "
                  "after a restart.");
@@ -231,16 +252,19 @@ Result<ServerConfig> read_server_config(std::string_view text, const std::string
     }
     check_admission_rules(form.admission, problems);
     if (form.oidc) check_oidc(*form.oidc, problems);
+    check_idle_rules(form.idle, problems);
     if (form.notify)
-        for (const std::string& each : form.notify->budgets) {
-            RunSpec told;  // which knows what a mail address is
-            told.name = "budget";
-            told.command = {"true"};
-            told.notify = {{std::string(kNotifyMail) + each, NotifyOn::any}};
-            if (!check_run_spec(told))
-                problems.push_back({fmt::format("notify.budgets: '{}' is no mail address", printable(each, 80)),
-                                    "finance@example.org", form.notify->at.at("budgets")});
-        }
+        for (const auto& [key, addresses] :
+             {std::pair("budgets", &form.notify->budgets), std::pair("idle", &form.notify->idle)})
+            for (const std::string& each : *addresses) {
+                RunSpec told;  // which knows what a mail address is
+                told.name = "told";
+                told.command = {"true"};
+                told.notify = {{std::string(kNotifyMail) + each, NotifyOn::any}};
+                if (!check_run_spec(told))
+                    problems.push_back({fmt::format("notify.{}: '{}' is no mail address", key, printable(each, 80)),
+                                        "finance@example.org", form.notify->at.at(key)});
+            }
     for (const AdmissionRule& rule : form.admission)
         for (const std::string& place : rule.residency)
             if (!is_place(place))

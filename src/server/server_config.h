@@ -14,6 +14,7 @@
 #include "catalog/catalog.h"
 #include "deploy/driver.h"
 #include "govern/admission_rules.h"
+#include "govern/idle.h"
 #include "govern/price_book.h"
 #include "io/log.h"
 #include "run/decide/place.h"
@@ -43,6 +44,12 @@ struct NotifyForm {
     std::string program, sendmail;
     std::vector<std::string> urls;
     std::vector<std::string> budgets;  // mail addresses that are told what budgets reach
+    std::vector<std::string> idle;     // and what becomes of runs that do nothing
+    std::map<std::string, SourcePos> at;
+};
+
+struct BudgetsForm {
+    std::optional<Seconds> lower_first;
     std::map<std::string, SourcePos> at;
 };
 
@@ -64,6 +71,8 @@ struct ServerConfig {
     std::vector<EngineForm> engines;  // beside that one
     std::optional<WebhookForm> webhook;
     AdmissionRules admission;
+    IdleRules idle;
+    std::optional<BudgetsForm> budgets;
     std::optional<NotifyForm> notify;
     std::optional<OidcForm> oidc;
     std::map<std::string, SourcePos> at;

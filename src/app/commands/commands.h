@@ -55,6 +55,7 @@ CliCommand project_command();
 CliCommand key_command();
 CliCommand quota_command();
 CliCommand budget_command();
+CliCommand idle_command();
 CliCommand user_command();
 CliCommand login_command();
 CliCommand logout_command();

@@ -118,7 +118,8 @@ std::string budget_table(Session& session, const api::BudgetList& list) {
                        {"if it runs on", Align::right},
                        {"told"}},
                       rows, 1) +
-           session.style.dim(fmt::format("of {}, until {}", list.items.front().month, list.items.front().ends_at)) +
+           session.style.dim(
+               fmt::format("of {}, until {}", list.items.front().month, list.items.front().ends_at.substr(0, 10))) +
            "\n";
 }
 

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "govern/keys.h"
+#include "io/core_files.h"
 #include "io/process.h"
 #include "io/random_bytes.h"
 #include "io/sha256.h"
@@ -72,6 +73,7 @@ Status watch(Session& session, const std::string& path, gateway::Gateway& gatewa
 Result<CommandOutput> run_gateway(Session& session, const Args& args) {
     const std::string path = gateway_file_path(args);
     StopSignal stop;
+    write_no_core_files();
     // Before anything else is read, since what was read would be old when this one's turn comes.
     TRY(std::shared_ptr<SegmentHome> ledger_home, lead_ledger(session, args, stop));
     TRY(const std::string endpoints_at, endpoints_path(args));
@@ -209,6 +211,7 @@ CliCommand serve_command() {
             "key: makes a key and says what to write into the file.",
         .examples = {"stoker serve key anna", "stoker serve --config gateway.yaml",
                      "stoker serve account --config gateway.yaml --by project --since 30d",
+                     "stoker serve account --month 2026-11 --focus > tokens.csv",
                      "stoker serve objectives --config gateway.yaml",
                      "stoker serve objectives --rules > stoker-objectives.yaml",
                      "stoker serve verify --ledger ledger -o json",
@@ -224,6 +227,10 @@ CliCommand serve_command() {
              {.name = "since",
               .value = "TIME",
               .help = "of account: only what ended since then (7d, or 2026-11-01T00:00:00Z)"},
+             {.name = "month", .value = "MONTH", .help = "of account, with --focus: 2026-11, UTC"},
+             {.name = "focus",
+              .help = "of account: a row of CSV for each day, key, model and price, with the columns of FOCUS 1.2, as "
+                      "stoker usage --focus has them for machines"},
              {.name = "rules", .help = "of objectives: alerts on burn rates for Prometheus"},
              {.name = "lines",
               .help = "of tokens: each line by itself; one that begins with a quote is a text of JSON"},

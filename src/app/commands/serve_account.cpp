@@ -13,12 +13,14 @@
 #include <vector>
 
 #include "app/commands/deploy_endpoint.h"
+#include "app/commands/focus_csv.h"
 #include "app/commands/ledger_home.h"
 #include "app/listing.h"
 #include "base/api_time.h"
 #include "base/enum_words.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "govern/budget.h"
 #include "govern/ledger/ledger_scan.h"
 #include "io/process.h"
 #include "serve/endpoints/endpoint.h"
@@ -152,6 +154,64 @@ Result<CommandOutput> show_account_by(Session& session, const LedgerPlace& place
     return CommandOutput{text};
 }
 
+// What is charged under one price, in the order of the file.
+struct FocusKey {
+    std::string day;
+    std::uint64_t tenant = 0, project = 0, key = 0, model = 0;
+    std::uint32_t price_version = 0;
+    friend auto operator<=>(const FocusKey&, const FocusKey&) = default;
+};
+
+// The tokens of a month in the columns of stoker usage --focus: one row for each day, key, model and version of its
+// price, exact to the pico-dollar, so that they sum to what the account says.
+Result<CommandOutput> show_account_focus(const LedgerPlace& place, const std::string& month) {
+    const auto window = month_window(month);
+    if (!window)
+        return Error(ErrorKind::invalid, fmt::format("--month is {}, expected one like 2026-11", printable(month, 40)));
+    constexpr std::size_t kDay = 10;
+    std::map<FocusKey, AccountLine> lines;
+    const ScanOptions options{
+        .account_from_unix_us = window->from_us, .each = [&](const ReserveRecord& reserve, const SettleRecord& settle) {
+            if (settle.finished_unix_us < window->from_us || settle.finished_unix_us >= window->to_us) return;
+            AccountLine& line = lines[{rfc3339(settle.finished_unix_us).substr(0, kDay), reserve.tenant,
+                                       reserve.project, reserve.key, reserve.model, reserve.price_version}];
+            ++line.requests;
+            line.in += settle.in;
+            line.cached_in += settle.cached_in;
+            line.out += settle.out;
+            line.picousd += settle.charge_picousd;
+        }};
+    TRY(const LedgerScan scan, read_ledger(place, options, [&] { lines.clear(); }));
+    std::string text = focus_head();
+    for (const auto& [key, line] : lines) {
+        const auto begins = parse_rfc3339(key.day + "T00:00:00Z");
+        FocusCharge charge{.month = month, .from = key.day + "T00:00:00Z"};
+        charge.to = rfc3339(begins.value_or(0) + std::int64_t{86'400} * 1'000'000).substr(0, kDay) + "T00:00:00Z";
+        charge.organisation = name_in(scan, key.tenant);
+        charge.project = name_in(scan, key.project);
+        charge.currency = "USD";
+        charge.cost = exact_usd(line.picousd);
+        charge.quantity = std::to_string(line.in + line.out);
+        charge.unit = "tokens";
+        charge.category = "AI and Machine Learning";
+        charge.service = "Inference";
+        charge.resource = charge.resource_name = name_in(scan, key.model);
+        charge.resource_type = "model";
+        charge.sku = "tokens:" + charge.resource;
+        charge.description =
+            fmt::format("{} requests of {} to {}", line.requests, name_in(scan, key.key), charge.resource);
+        charge.tags = Json::object()
+                          .set("key", name_in(scan, key.key))
+                          .set("price_version", static_cast<std::int64_t>(key.price_version))
+                          .set("tokens_in", line.in)
+                          .set("tokens_cached_in", line.cached_in)
+                          .set("tokens_out", line.out)
+                          .dump(0);
+        text += focus_line(charge);
+    }
+    return CommandOutput{text};
+}
+
 }  // namespace
 
 Result<gateway::GatewayOptions> gateway_options(Session& session, const Args& args) {
@@ -162,6 +222,15 @@ Result<gateway::GatewayOptions> gateway_options(Session& session, const Args& ar
 
 Result<CommandOutput> show_account(Session& session, const Args& args) {
     TRY(const LedgerPlace place, ledger_place(session, args));
+    if (args.has("focus") != args.has("month"))
+        return Error(ErrorKind::invalid, "--focus and --month: both or none", {},
+                     "stoker serve account --month 2026-11 --focus");
+    if (args.has("focus")) {
+        for (const char* name : {"by", "since"})
+            if (args.has(name))
+                return Error(ErrorKind::invalid, fmt::format("--month and --{}: give one of them", name));
+        return show_account_focus(place, args.get_or("month", ""));
+    }
     TRY(const std::int64_t since_us, since_of(args));
     const std::string by = args.get_or("by", "");
     if (by == "project" || by == "key" || by == "model")

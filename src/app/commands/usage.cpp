@@ -7,12 +7,15 @@
 #include "app/client/run_text.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
+#include "app/commands/focus_csv.h"
+#include "app/commands/usage_bill.h"
 #include "app/commands/usage_sacct.h"
 #include "app/listing.h"
 #include "app/session.h"
 #include "base/enum_words.h"
 #include "base/text.h"
 #include "govern/budget.h"
+#include "io/files.h"
 #include "observe/gpu/gpu_waste.h"
 #include "server/views_limits.h"
 #include "server/views_observe.h"
@@ -36,13 +39,6 @@ std::string micro_text(std::int64_t micro) {
     return exact_money(micro);
 }
 
-std::string csv_field(std::string_view text) {
-    if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-    std::string quoted = "\"";
-    for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + "\"";
-}
-
 Result<CommandOutput> show_invoice(Session& session, Client& client, const std::string& month) {
     TRY(const auto invoice, get<api::Invoice>(client, "/api/v1/invoice?month=" + url_encoded(month)));
     if (session.format != Format::text) return CommandOutput{dump(session, codec::write(invoice))};
@@ -62,62 +58,30 @@ Result<CommandOutput> show_invoice(Session& session, Client& client, const std::
     return CommandOutput{text};
 }
 
-// FOCUS 1.2 (focus.finops.org, 2025-05): one row for each charge. The columns that this installation has a value for.
+// One row for each charge.
 Result<CommandOutput> show_focus(Client& client, const std::string& month) {
     constexpr int kMostPages = 100'000;
-    std::string text =
-        "BillingPeriodStart,BillingPeriodEnd,ChargePeriodStart,ChargePeriodEnd,ChargeCategory,ChargeClass,"
-        "ChargeDescription,BillingAccountId,BillingAccountName,SubAccountId,SubAccountName,BillingCurrency,BilledCost,"
-        "EffectiveCost,ListCost,ContractedCost,ConsumedQuantity,ConsumedUnit,PricingQuantity,PricingUnit,"
-        "ServiceCategory,"
-        "ServiceName,ProviderName,PublisherName,InvoiceIssuerName,ResourceId,ResourceName,ResourceType,SkuId,Tags\n";
+    std::string text = focus_head();
     std::int64_t after = 0;
     for (int page = 0; page < kMostPages; ++page) {
         TRY(const auto list,
             get<api::ChargeList>(client, fmt::format("/api/v1/charges?month={}&after={}", url_encoded(month), after)));
-        const int year = std::stoi(month.substr(0, 4)), of_year = std::stoi(month.substr(5, 2));
-        const std::string begins = month + "-01T00:00:00Z",
-                          ends = fmt::format("{:04}-{:02}-01T00:00:00Z", of_year == 12 ? year + 1 : year,
-                                             of_year == 12 ? 1 : of_year + 1);
         for (const api::ChargeItem& each : list.items) {
-            const std::string cost = exact_money(each.microusd), quantity = micro_text(each.micro_hours),
-                              unit = fmt::format("{} hours", enum_word(each.resource)),
-                              sku = fmt::format("{}{}{}", enum_word(each.resource), each.model.empty() ? "" : ":",
-                                                each.model);
-            const Json tags = Json::object().set("user", each.user).set("price_book", each.book);
-            const std::vector<std::string> fields = {begins,
-                                                     ends,
-                                                     each.from,
-                                                     each.to,
-                                                     each.credit ? "Credit" : "Usage",
-                                                     each.credit ? "Correction" : "",
-                                                     fmt::format("{} of {} on {}", sku, each.attempt, each.node),
-                                                     each.organisation,
-                                                     each.organisation,
-                                                     each.project,
-                                                     each.project,
-                                                     list.currency,
-                                                     cost,
-                                                     cost,
-                                                     cost,
-                                                     cost,
-                                                     quantity,
-                                                     unit,
-                                                     quantity,
-                                                     unit,
-                                                     "Compute",
-                                                     "GPU compute",
-                                                     "Stoker",
-                                                     "Stoker",
-                                                     "Stoker",
-                                                     each.run.text(),
-                                                     each.run.text(),
-                                                     "run",
-                                                     sku,
-                                                     tags.dump(0)};
-            std::string row;
-            for (const std::string& field : fields) row += (row.empty() ? "" : ",") + csv_field(field);
-            text += row + "\n";
+            FocusCharge charge{.month = month, .from = each.from, .to = each.to, .credit = each.credit};
+            charge.sku = fmt::format("{}{}{}", enum_word(each.resource), each.model.empty() ? "" : ":", each.model);
+            charge.description = fmt::format("{} of {} on {}", charge.sku, each.attempt, each.node);
+            charge.organisation = each.organisation;
+            charge.project = each.project;
+            charge.currency = list.currency;
+            charge.cost = exact_money(each.microusd);
+            charge.quantity = micro_text(each.micro_hours);
+            charge.unit = fmt::format("{} hours", enum_word(each.resource));
+            charge.category = "Compute";
+            charge.service = "GPU compute";
+            charge.resource = charge.resource_name = each.run.text();
+            charge.resource_type = "run";
+            charge.tags = Json::object().set("user", each.user).set("price_book", each.book).dump(0);
+            text += focus_line(charge);
         }
         if (!list.next_after) return CommandOutput{text};
         after = *list.next_after;
@@ -125,7 +89,7 @@ Result<CommandOutput> show_focus(Client& client, const std::string& month) {
     return Error(ErrorKind::exhausted, "the journal is longer than what is read of it at once");
 }
 
-constexpr std::size_t kMostWasteRuns = 500;
+constexpr std::size_t kMostWasteRuns = 500, kMostBillBytes = 64u << 20;
 
 std::string share_text(double part, double whole) {
     return whole <= 0  ? "-"
@@ -323,6 +287,10 @@ Result<CommandOutput> run_usage(Session& session, const Args& args) {
         for (const char* name : {"by", "gpus"})
             if (args.has(name))
                 return Error(ErrorKind::invalid, fmt::format("--against and --{}: give one of them", name));
+        if (const std::string where = args.get_or("against", "sacct"); where != "sacct") {
+            TRY(const std::string text, read_file(where, kMostBillBytes));
+            if (is_cloud_bill(text)) return compare_with_bill(session, *client, args, text);
+        }
         return compare_with_sacct(session, *client, args);
     }
     if (args.has("gpus")) {
@@ -378,25 +346,29 @@ CliCommand usage_command() {
             "--waste judges minutes by every signal that is known (processors, disks, steps, GPUs): idle is only what "
             "all of them call idle, ten minutes in a row, and what is not known counts as busy.\n"
             "--against holds each try on Slurm against the cluster's accounting and says where the two part; the exit "
-            "code is then 1. Where sacct is on another machine, give a file with what it printed.",
+            "code is then 1. Where sacct is on another machine, give a file with what it printed. With a file of costs "
+            "as Azure exports it (cost details of an agreement, or FOCUS; CSV), each machine and scale set of the bill "
+            "is "
+            "held against what was charged here for the nodes of that name, and what is billed for machines that "
+            "nobody held is said.",
         .examples = {"stoker usage", "stoker usage --by run --from 2026-11-01", "stoker usage --by node -o json",
                      "stoker usage --waste --by project", "stoker usage --gpus --from 2026-11-01",
-                     "stoker usage --against sacct --from 2026-11-01", "stoker usage --month 2026-11",
-                     "stoker usage --month 2026-11 --focus > charges.csv"},
+                     "stoker usage --against sacct --from 2026-11-01", "stoker usage --against azure-costs.csv",
+                     "stoker usage --month 2026-11", "stoker usage --month 2026-11 --focus > charges.csv"},
         .options = {{.name = "by",
                      .value = "WHAT",
                      .help = "one line for each (user)",
                      .choices = {"user", "project", "node", "engine", "run"}},
                     {.name = "waste",
                      .help = "what was held and did nothing, by cause: no work, waiting for data, deployment, "
-                             "forgotten; and what nobody held (the last week)"},
+                             "forgotten; and what nobody held, because of a quota or not (the last week)"},
                     {.name = "from", .value = "DATE", .help = "since then: 2026-11-01 or RFC 3339"},
                     {.name = "to", .value = "DATE", .help = "until then"},
                     {.name = "gpus", .help = "what came of the GPU time of each run, and what waste cost"},
                     {.name = "against",
                      .value = "FILE",
                      .help = "what sacct says of the same jobs: the word sacct asks it, else a file of its output (the "
-                             "last 30 days)"},
+                             "last 30 days); or a bill of Azure, as CSV"},
                     {.name = "month", .value = "MONTH", .help = "the invoice of a month: 2026-11, to the micro-dollar"},
                     {.name = "focus", .help = "with --month: every charge as CSV with the columns of FOCUS 1.2"}},
         .run = run_usage};

@@ -2,6 +2,8 @@
 model may cost, requests that come twice, prompts that begin alike, other APIs than OpenAI's chat, and what its metrics and
 objectives say. Rows of the failure table are named f08 and so on."""
 
+import csv
+import decimal
 import json
 import os
 import re
@@ -143,6 +145,13 @@ def test_teams_have_limits_of_their_own(t):
     equal([(row["project"], row["requests"], row["tokens_out"]) for row in rows], [("red", 3, 3), ("blue", 1, 3)], "by project") \
         if rows[0]["project"] == "red" else equal([(row["project"], row["requests"], row["tokens_out"]) for row in rows], [("blue", 1, 3), ("red", 3, 3)], "by project")
     equal(t.json("serve", "account", "--ledger", os.path.join(t.work, "ledger"), "--by", "model", "--since", "1h")["rows"][0]["requests"], 4, "since")
+    # The month in the columns of FOCUS: the same requests, and the same money to the last digit.
+    month = time.strftime("%Y-%m", time.gmtime())
+    lines = list(csv.DictReader(t.call("serve", "account", "--ledger", os.path.join(t.work, "ledger"), "--month", month, "--focus").stdout.splitlines()))
+    equal(sorted({line["SubAccountName"] for line in lines}), ["blue", "red"], "projects")
+    equal(sum(int(line["ConsumedQuantity"]) for line in lines), sum(row["tokens_in"] + row["tokens_out"] for row in rows), "tokens")
+    equal(sum(decimal.Decimal(line["BilledCost"]) for line in lines), sum(decimal.Decimal(row["usd"]) for row in rows), "money")
+    check("both or none" in t.call("serve", "account", "--focus", "--ledger", "ledger", exit=2).stderr, "without a month")
     check("neither a time" in t.call("serve", "account", "--since", "soon", "--ledger", "ledger", exit=2).stderr, "a time that is none")
 
 

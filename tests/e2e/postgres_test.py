@@ -206,6 +206,33 @@ def test_the_way_there_and_back(t):
         check(sorted(item["id"] for item in seen) == ["r-1", "r-2"], f"{seen}")
 
 
+def test_all_is_lost_and_comes_back_from_a_backup(t):
+    """Folder and database are gone; a backup restores both homes, into empty ones, and what waited goes on."""
+    kept = "file://" + os.path.join(t.base, "kept")
+    with Postgres() as database:
+        first = t.start("up", "--journal", database.url, "--backup-to", kept, "--backup-every", "1h")
+        starts_leading(t, first, t.folder)
+        t.call("org", "make", "hospital", "--project", "imaging")
+        t.call("quota", "set", "hospital", "--resource", "cpu", "--limit", "64")
+        run = t.call("submit", "--begin", "1h", "--", "true").stdout.strip()
+        t.call("journal", "backup", "--to", kept)
+        first.kill()
+        first.wait(timeout=60)
+    shutil.rmtree(t.folder)
+    with Postgres() as empty:
+        t.call("journal", "restore", kept)
+        pushed = t.call("journal", "push", empty.url).stdout
+        check("of them new" in pushed, pushed)
+        second = t.start("up", "--journal", empty.url)
+        starts_leading(t, second, t.folder)
+        check(run in t.call("ps").stdout, "the run that waited")
+        check("organisation hospital" in t.call("quota", "list").stdout, t.call("quota", "list").stdout)
+        check(t.call("submit", "--begin", "1h", "--", "true").stdout.strip() == "r-2", "numbers go on")
+        check(t.call("journal", "verify", empty.url).returncode == 0, "the chain of the database")
+        second.send_signal(signal.SIGTERM)
+        second.wait(timeout=60)
+
+
 def test_what_is_wrong_with_an_address_is_said(t):
     """Somebody types it for the first time."""
     told = t.call("up", "--journal", "postgresql://me:secret@db/stoker", exit=2).stderr

@@ -339,5 +339,52 @@ def test_mails_of_budgets_and_what_was_wasted(t):
     check("by node" in t.call("usage", "--waste", "--by", "node", exit=2).stderr, "by node")
 
 
+def test_what_a_quota_keeps_idle_has_its_cause(t):
+    """Processors that stand free beside work which its quota keeps waiting are told apart from those that nobody wants."""
+    t.write("nodes.yaml", "nodes:\n  - {name: wide, vcpus: 8, memory: 16GiB}\n")
+    t.up("--nodes", "nodes.yaml", "--prices", t.write("prices.yaml", "source: ours\nprices: [{resource: cpu, usd_per_hour: 3600, valid_from: 2026-01-01}]\n"))
+    t.call("quota", "set", "default/default", "--resource", "cpu", "--limit", "3")
+    first = t.call("submit", "--cpus", "2", "--", "sleep", "600").stdout.strip()
+    t.wait_state(first, "running")
+    free = {each["cause"]: each for each in t.json("usage", "--waste")["free"]}
+    check(set(free) == {"unallocated"}, free)
+    t.call("submit", "--cpus", "2", "--", "sleep", "600")
+    time.sleep(0.5)
+    free = {each["cause"]: each for each in t.json("usage", "--waste")["free"]}
+    check(set(free) == {"unallocated", "waiting for quota"}, free)
+    # Two of the six that are free would have been taken; a processor costs a dollar a second.
+    kept = free["waiting for quota"]
+    check(kept["cpu_hours"] > 0 and abs(kept["cost_microusd"] - kept["cpu_hours"] * 3600e6) < 2e3, free)
+    check("waiting for quota" in t.call("usage", "--waste").stdout, "and it is shown")
+    # Whoever is on call hears of it from Prometheus.
+    t.call("budget", "set", "default/default", "--usd", "10000")
+    gauges = Caller(t).ask("GET", "/metrics")[1]
+    for name, value in (("held", 2), ("waiting", 2), ("limit", 3)):
+        check(f'stoker_quota_{name}{{level="project default/default",resource="cpu"}} {value}\n' in gauges, gauges)
+    check('stoker_budget_used_ratio{level="project default/default",unit="usd"} 0.' in gauges, gauges)
+
+
+def test_the_bill_of_a_cloud_is_held_against_what_was_held(t):
+    """stoker usage --against: a machine that is billed and held, one that nobody held, one that is on no bill."""
+    t.write("nodes.yaml", "nodes:\n  - {name: gpu-vm-1, vcpus: 2, memory: 1GiB}\n  - {name: own-rack, vcpus: 4, memory: 1GiB}\n")
+    t.up("--nodes", "nodes.yaml", "--prices", t.write("prices.yaml", "source: ours\nprices: [{resource: cpu, usd_per_hour: 3600, valid_from: 2026-01-01}]\n"))
+    for cpus in ("4", "2"):
+        t.wait_state(t.call("submit", "--cpus", cpus, "--", "true").stdout.strip(), "succeeded")
+    day = time.strftime("%m/%d/%Y", time.gmtime())
+    machine = "/subscriptions/1/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/"
+    head = "Date,MeterCategory,UnitOfMeasure,Quantity,CostInBillingCurrency,BillingCurrencyCode,ResourceId\n"
+    bill = t.write("azure.csv", head + f"{day},Virtual Machines,1 Hour,24,1000,USD,{machine}GPU-VM-1\n"
+                   f"{day},Virtual Machines,1 Hour,24,77.5,USD,{machine}forgotten\n{day},Storage,1 GB,1,2.25,USD,/x/disks/os\n")
+    told = json.loads(t.call("usage", "--against", bill, "-o", "json", exit=1).stdout)
+    seen = {each["machine"]: each["result"] for each in told["items"]}
+    check(seen == {"GPU-VM-1": "covered", "forgotten": "only_bill", "own-rack": "only_here"}, told)
+    check(told["total_micro"] == 1079_750_000 and told["not_held_micro"] == 77_500_000 and told["others_micro"] == 2_250_000, told)
+    check(0 < told["items"][0]["charged_micro"] < 1000_000_000, told)
+    said = t.call("usage", "--against", bill, exit=1).stdout
+    check("$77.50 of the bill is for machines that nobody held" in said, said)
+    wrong = t.call("usage", "--against", t.write("cut.csv", head + f"{day},x,1 Hour,24,1O0,USD,x\n"), exit=2).stderr
+    check("cut.csv:2:" in wrong and "its cost is '1O0'" in wrong, wrong)
+
+
 if __name__ == "__main__":
     main(dict(globals()))

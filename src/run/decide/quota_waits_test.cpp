@@ -31,15 +31,15 @@ TEST_F(QuotaWaits, AreFromTheSubmissionUntilThereIsRoomUnderTheLimit) {
     world.now_us += kHour;
     const RunId second = world.submit(StateWorld::spec(1, 2));
     world.now_us += 2 * kHour;
-    EXPECT_THAT(waits(), ElementsAre(QuotaWait{begin + kHour, begin + 3 * kHour, 2000, 0}));
+    EXPECT_THAT(waits(), ElementsAre(QuotaWait{begin + kHour, begin + 3 * kHour, 2000, 1000}));
     world.end(first);
     world.now_us += kHour;
-    EXPECT_THAT(waits(), ElementsAre(QuotaWait{begin + kHour, begin + 3 * kHour, 2000, 0}))
+    EXPECT_THAT(waits(), ElementsAre(QuotaWait{begin + kHour, begin + 3 * kHour, 2000, 1000}))
         << "after that it waits for something else";
     world.start(second, "a", 0b11);
     world.end(second);
     world.now_us += kHour;
-    EXPECT_THAT(waits(), ElementsAre(QuotaWait{begin + kHour, begin + 3 * kHour, 2000, 0}))
+    EXPECT_THAT(waits(), ElementsAre(QuotaWait{begin + kHour, begin + 3 * kHour, 2000, 1000}))
         << "the past does not change when it runs";
 }
 
@@ -63,7 +63,7 @@ TEST_F(QuotaWaits, OtherWaitsAreNone) {
 TEST_F(QuotaWaits, WhatNeverFitsWaitsForItsQuota) {
     world.submit(StateWorld::spec(1, 5));
     world.now_us += kHour;
-    EXPECT_THAT(waits(), ElementsAre(QuotaWait{begin, begin + kHour, 5000, 0}));
+    EXPECT_THAT(waits(), ElementsAre(QuotaWait{begin, begin + kHour, 5000, 1000}));
 }
 
 }  // namespace

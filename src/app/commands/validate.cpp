@@ -33,7 +33,7 @@ Result<CommandOutput> run_campaigns(Session& session, const Args& args) {
         TRY(text, read_file(path, kMostRowBytes));
         if (text.size() <= ReadLimits{}.max_bytes) session.sources[name] = text;
     }
-    TRY(const v::Csv csv, v::Csv::read(text, name));
+    TRY(const Csv csv, Csv::read(text, name));
     TRY(Catalog * catalog, session.catalog());
     v::Hardware hardware(*catalog);
     v::Shapes shapes(*catalog);
@@ -55,7 +55,7 @@ Result<CommandOutput> run_validate(Session& session, const Args& args) {
     const std::string name = path == "-" ? "stdin" : path;
     TRY(const std::string text, read_file(path, kMostRowBytes));
     if (text.size() <= ReadLimits{}.max_bytes) session.sources[name] = text;
-    TRY(const v::Csv csv, v::Csv::read(text, name));
+    TRY(const Csv csv, Csv::read(text, name));
     TRY(const v::RowKind kind, v::kind_of(csv, name));
     if (const auto out = args.get("columns")) {
         if (args.has("regret") || args.has("predictions"))

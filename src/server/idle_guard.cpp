@@ -299,8 +299,7 @@ void IdleGuard::look_at(const Watched& watched, IdleRun& memory, std::int64_t no
                 break;
             }
             memory.parked_us = now_us;
-            if (rule.parked_for)
-                verdict.next_us = now_us + static_cast<std::int64_t>(rule.parked_for->value() * 1e6);
+            if (rule.parked_for) verdict.next_us = now_us + static_cast<std::int64_t>(rule.parked_for->value() * 1e6);
             tell(watched, memory, verdict,
                  fmt::format("It is parked: stoker release {} lets it go on from its newest checkpoint.{}",
                              watched.run.text(),

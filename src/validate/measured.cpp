@@ -67,7 +67,7 @@ void count(const MeasuredCase& one, std::string_view source, Cases& cases) {
 
 Status count_jobs(const std::string& text, FileName file, Jobs& jobs, Cases& cases) {
     TRY(const Csv csv, Csv::read(text, file));
-    TRY(const RowKind kind, kind_of(csv, file));
+    TRY(const RowKind kind, validate::kind_of(csv, file));
     TRY(const HeldOut missed, HeldOut::missed());
     for (std::size_t i = 0; i < csv.rows(); ++i) {
         const Row row(csv, i);

@@ -33,6 +33,8 @@ inline constexpr std::size_t kMostGuestDepth = 3;
 
 // Content first, name second. Empty: a file of no kind, which is skipped.
 Kinds classify(std::string_view path, std::string_view text);
+// Of a file that another one writes or holds. Programs of Python are read as files of their own only.
+Kinds classify_guest(std::string_view name, std::string_view text);
 
 // Null: a file of no kind. Never fails otherwise: what cannot be read is in File::problems.
 std::unique_ptr<File> read_file(std::string path, std::string text, const ReadOptions& options = {});

@@ -438,7 +438,7 @@ private:
         if (!data || !data->is_object()) return;
         for (const Node& each : children(data)) {
             if (!each.is_scalar() || each.text.empty() || each.key.find('.') == std::string_view::npos) continue;
-            const Kinds kinds = classify(each.key, each.text);
+            const Kinds kinds = classify_guest(each.key, each.text);
             if (!kinds.empty()) read_text_guest(file_, each, kinds, options_);
         }
     }

@@ -72,7 +72,7 @@ void find_cloud_init(File& file, const ReadOptions& options) {
         const Node* encoding = entry.find("encoding");
         if (!content || (encoding && !encoding->text.empty() && encoding->text != "text/plain")) continue;
         const std::string_view name = path && path->is_scalar() ? path->text : std::string_view();
-        const Kinds kinds = classify(name.substr(name.rfind('/') + 1), content->text);
+        const Kinds kinds = classify_guest(name.substr(name.rfind('/') + 1), content->text);
         if (!kinds.empty()) cloud_init_guest(file, *content, kinds, options);
     }
 }

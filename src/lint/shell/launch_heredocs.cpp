@@ -128,7 +128,7 @@ void LaunchFinder::embed(const Redirect& redirect, std::string_view path, Kinds 
     }
     if (!path.empty() && path.find('$') != std::string_view::npos && path.rfind('.') == std::string_view::npos)
         path = {};
-    if (kinds.empty()) kinds = classify(base_name_of(path), text);
+    if (kinds.empty()) kinds = classify_guest(base_name_of(path), text);
     if (kinds.empty()) return;
     // A gap in JSON or HCL is no JSON any more.
     if (unknown && kinds.any({Kind::deepspeed, Kind::arm, Kind::grafana, Kind::terraform, Kind::bicep})) return;

@@ -122,7 +122,7 @@ FAILURES = [
     ([PYTHON, "-c", "import pickle; pickle.dumps(lambda: 1)"], "pickle", "pickle"),
     ([PYTHON, "-c", "[].x"], "program-failed", "has no attribute"),
     (["sh", "-c", "nosuchprogram --nodes 2"], "program-missing", "nosuchprogram"),
-    (["sh", "-c", "echo full > /dev/full"], "disk-full", "No space left on device"),
+    (["dd", "if=/dev/zero", "of=/dev/full", "count=1"], "disk-full", "No space left on device"),
     (["sh", "-c", "echo working; kill -SEGV $$"], "segfault", "working"),
     (["sh", "-c", "echo working; exit 3"], "program-failed", "working"),
 ]

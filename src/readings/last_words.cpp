@@ -106,8 +106,7 @@ std::string_view without_prefix(std::string_view line) {
                 line.remove_prefix(close + 2);
         for (const std::string_view level : {"ERROR ", "CRITICAL "})
             if (line.starts_with(level) && line.size() > level.size() && is_digit(line[level.size()]))
-                if (const std::size_t close = line.find("] "); close != std::string_view::npos && close < 80)
-                    line.remove_prefix(close + 2);
+                if (const std::size_t close = line.find("] "); close < 80) line.remove_prefix(close + 2);
         std::size_t digits = 0;
         while (digits < line.size() && digits < 6 && is_digit(line[digits])) ++digits;
         if (digits > 0 && line.substr(digits).starts_with(": ")) line.remove_prefix(digits + 2);

@@ -230,7 +230,7 @@ std::string count_remedy(std::string_view key, std::string_view text) {
     const auto number = leading_number(rest);
     if (!number) return {};
     if (const std::size_t dash = number->second.find_first_of("-–");
-        dash != std::string_view::npos && dash < 3 && number->second.size() > dash + 1 &&
+        dash < 3 && number->second.size() > dash + 1 &&
         number->second.find_first_of("0123456789") != std::string_view::npos)
         return "write one number; to see what the other changes, plan both and stoker compare them";
     std::string suffix = lower(number->second);

@@ -1,5 +1,7 @@
 #include "deploy/render/recipes.h"
 
+#include <fmt/format.h>
+
 #include "base/embedded.h"
 #include "base/tsv.h"
 

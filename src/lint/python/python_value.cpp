@@ -65,7 +65,7 @@ void PyValue::put(std::string_view key, PyValue value) {
     if (PyValue* there = find(key))
         *there = std::move(value);
     else
-        entries.emplace_back(key, std::move(value));
+        entries.push_back({std::string(key), std::move(value)});
 }
 
 void PyValue::add_text(std::string_view text, Span host) {

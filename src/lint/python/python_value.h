@@ -19,14 +19,16 @@ struct PyPiece {
     bool assumed = false;  // the default of a parameter or of an environment
 };
 
+struct PyEntry;  // of a dict: its key and its value
+
 struct PyValue {
     enum class Kind : std::uint8_t { unknown, text, number, truth, none, list, dict };
     Kind kind = Kind::unknown;
-    std::vector<PyPiece> pieces;                           // text, number, truth
-    std::vector<PyValue> items;                            // list
-    std::vector<std::pair<std::string, PyValue>> entries;  // dict
-    bool open = false;                                     // a list or dict may hold more than is seen
-    bool spread = false;                                   // *x among items
+    std::vector<PyPiece> pieces;   // text, number, truth
+    std::vector<PyValue> items;    // list
+    std::vector<PyEntry> entries;  // dict
+    bool open = false;             // a list or dict may hold more than is seen
+    bool spread = false;           // *x among items
     Span span;
     std::uint32_t origin = 0;  // where the first literal of it begins: who it is, however it is changed later
 
@@ -48,9 +50,18 @@ struct PyValue {
     void add_unknown(std::string_view name, Span host);
 
     static PyValue of(Kind kind, Span span);
-    static PyValue unknown(Span span) { return of(Kind::unknown, span); }
+    static PyValue unknown(Span span);
     static PyValue whole(long long number, Span span);
 };
+
+struct PyEntry {
+    std::string first;
+    PyValue second;
+};
+
+inline PyValue PyValue::unknown(Span span) {
+    return of(Kind::unknown, span);
+}
 
 // The scalar as parts of a text: an unknown is one unknown part, named after `name`.
 void append_text(PyValue& to, const PyValue& value, std::string_view name);

@@ -19,15 +19,6 @@ const std::vector<std::string>& kind_words() {
     static const std::vector<std::string> words = {"train", "batch", "notebook", "graph"};
     return words;
 }
-const std::vector<std::string>& class_words() {
-    static const std::vector<std::string> words = {"guaranteed", "interactive", "spot"};
-    return words;
-}
-
-bool any_matches(const std::vector<std::string>& patterns, std::string_view text) {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string& each) { return matches_pattern(each, text); });
-}
 
 bool has_digest(std::string_view image) {
     const std::size_t at = image.find(kDigestMark);
@@ -187,6 +178,24 @@ private:
 
 }  // namespace
 
+const std::vector<std::string>& class_words() {
+    static const std::vector<std::string> words = {"guaranteed", "interactive", "spot"};
+    return words;
+}
+
+bool any_matches(const std::vector<std::string>& patterns, std::string_view text) {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const std::string& each) { return matches_pattern(each, text); });
+}
+
+void check_patterns(std::string_view section, std::string_view key, const std::vector<std::string>& given,
+                    const std::vector<std::string>& words, const SourcePos& pos, Problems& problems) {
+    for (const std::string& each : given)
+        if (std::none_of(words.begin(), words.end(), [&](const std::string& w) { return matches_pattern(each, w); }))
+            problems.push_back({fmt::format("{}: there is no {} in {}", section, printable(each, 60), key),
+                                "it is " + join_or(words), pos});
+}
+
 bool matches_pattern(std::string_view pattern, std::string_view text) {
     // The last star may take more whenever what follows it does not fit.
     const std::string p = lower(pattern), t = lower(text);
@@ -268,16 +277,8 @@ void check_admission_rules(const AdmissionRules& rules, Problems& problems) {
         if (asks_nothing(rule))
             problems.push_back({"admission: rule " + printable(rule.name, 60) + " asks nothing of a run",
                                 "add for example images, most_gpus, longest or labels", at(rule, "")});
-        const auto known = [&](const char* key, const std::vector<std::string>& given,
-                               const std::vector<std::string>& words) {
-            for (const std::string& each : given)
-                if (std::none_of(words.begin(), words.end(),
-                                 [&](const std::string& w) { return matches_pattern(each, w); }))
-                    problems.push_back({fmt::format("admission: there is no {} in {}", printable(each, 60), key),
-                                        "it is " + join_or(words), at(rule, key)});
-        };
-        known("kinds", rule.kinds, kind_words());
-        known("classes", rule.classes, class_words());
+        check_patterns("admission", "kinds", rule.kinds, kind_words(), at(rule, "kinds"), problems);
+        check_patterns("admission", "classes", rule.classes, class_words(), at(rule, "classes"), problems);
         for (const std::string& each : rule.labels)
             if (label_wanted(each).first.empty())
                 problems.push_back({"admission: a label has no key: '" + printable(each, 60) + "'",

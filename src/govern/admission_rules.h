@@ -82,5 +82,11 @@ std::vector<AdmissionRefusal> judge(const AdmissionRules& rules, const Admission
 
 // * stands for any text; compared without case.
 bool matches_pattern(std::string_view pattern, std::string_view text);
+bool any_matches(const std::vector<std::string>& patterns, std::string_view text);
+// The classes of runs, as rules name them.
+const std::vector<std::string>& class_words();
+// Each pattern of a rule's key meets one of the words that there are; `section`: of the configuration.
+void check_patterns(std::string_view section, std::string_view key, const std::vector<std::string>& given,
+                    const std::vector<std::string>& words, const SourcePos& pos, Problems& problems);
 
 }  // namespace stoker

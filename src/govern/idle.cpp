@@ -19,14 +19,9 @@ const std::vector<std::string>& idle_kinds() {
     static const std::vector<std::string> words = {"train", "batch", "notebook"};
     return words;
 }
-const std::vector<std::string>& idle_classes() {
-    static const std::vector<std::string> words = {"guaranteed", "interactive", "spot"};
-    return words;
-}
 
 bool in_list(const std::vector<std::string>& patterns, std::string_view text) {
-    return patterns.empty() || std::any_of(patterns.begin(), patterns.end(),
-                                           [&](const std::string& each) { return matches_pattern(each, text); });
+    return patterns.empty() || any_matches(patterns, text);
 }
 
 std::string time_text(double seconds) {
@@ -107,16 +102,8 @@ void check_idle_rules(const IdleRules& rules, Problems& problems) {
                             at(rules.front(), "")});
     const IdleRule* everybody = nullptr;
     for (const IdleRule& rule : rules) {
-        const auto known = [&](const char* key, const std::vector<std::string>& given,
-                               const std::vector<std::string>& words) {
-            for (const std::string& each : given)
-                if (std::none_of(words.begin(), words.end(),
-                                 [&](const std::string& w) { return matches_pattern(each, w); }))
-                    problems.push_back({fmt::format("idle: there is no {} in {}", printable(each, 60), key),
-                                        "it is " + join_or(words), at(rule, key)});
-        };
-        known("kinds", rule.kinds, idle_kinds());
-        known("classes", rule.classes, idle_classes());
+        check_patterns("idle", "kinds", rule.kinds, idle_kinds(), at(rule, "kinds"), problems);
+        check_patterns("idle", "classes", rule.classes, class_words(), at(rule, "classes"), problems);
         if (everybody != nullptr)
             problems.push_back({fmt::format("idle: no run comes to this rule: the one in line {} is about all runs",
                                             at(*everybody, "").line),

@@ -97,6 +97,14 @@ struct AccountLine {
     std::string name;
     std::uint64_t requests = 0, in = 0, cached_in = 0, out = 0;
     PicoSum picousd = 0;
+
+    void add(const SettleRecord& settle) {
+        ++requests;
+        in += settle.in;
+        cached_in += settle.cached_in;
+        out += settle.out;
+        picousd += settle.charge_picousd;
+    }
 };
 
 // One line for each project, key or model.
@@ -104,14 +112,10 @@ Result<CommandOutput> show_account_by(Session& session, const LedgerPlace& place
     std::map<std::uint64_t, AccountLine> lines;
     const ScanOptions options{.account_from_unix_us = since_us,
                               .each = [&](const ReserveRecord& reserve, const SettleRecord& settle) {
-                                  AccountLine& line = lines[by == AccountBy::project ? reserve.project
-                                                            : by == AccountBy::key   ? reserve.key
-                                                                                     : reserve.model];
-                                  ++line.requests;
-                                  line.in += settle.in;
-                                  line.cached_in += settle.cached_in;
-                                  line.out += settle.out;
-                                  line.picousd += settle.charge_picousd;
+                                  lines[by == AccountBy::project ? reserve.project
+                                        : by == AccountBy::key   ? reserve.key
+                                                                 : reserve.model]
+                                      .add(settle);
                               }};
     TRY(const LedgerScan scan, read_ledger(place, options, [&] { lines.clear(); }));
     const char* head = by == AccountBy::project ? "project" : by == AccountBy::key ? "key" : "model";
@@ -173,13 +177,9 @@ Result<CommandOutput> show_account_focus(const LedgerPlace& place, const std::st
     const ScanOptions options{
         .account_from_unix_us = window->from_us, .each = [&](const ReserveRecord& reserve, const SettleRecord& settle) {
             if (settle.finished_unix_us < window->from_us || settle.finished_unix_us >= window->to_us) return;
-            AccountLine& line = lines[{rfc3339(settle.finished_unix_us).substr(0, kDay), reserve.tenant,
-                                       reserve.project, reserve.key, reserve.model, reserve.price_version}];
-            ++line.requests;
-            line.in += settle.in;
-            line.cached_in += settle.cached_in;
-            line.out += settle.out;
-            line.picousd += settle.charge_picousd;
+            lines[{rfc3339(settle.finished_unix_us).substr(0, kDay), reserve.tenant, reserve.project, reserve.key,
+                   reserve.model, reserve.price_version}]
+                .add(settle);
         }};
     TRY(const LedgerScan scan, read_ledger(place, options, [&] { lines.clear(); }));
     std::string text = focus_head();

@@ -22,7 +22,8 @@ TEST(RuleViews, FitATerminal) {
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = std::min(text.find('\n', at), text.size());
             const std::string line = text.substr(at, end - at);
-            if (!line.starts_with("      ")) {
+            // What people wrote stands as it is, and an address that is broken cannot be followed.
+            if (!line.starts_with("      ") && !line.starts_with("  https://")) {
                 EXPECT_LE(line.size(), 110u) << page.id << ": " << line;
             }
             at = end + 1;

@@ -25,12 +25,12 @@ constexpr std::array<std::string_view, 6> kForeignFolders = {".git",         ".h
                                                              "node_modules", ".terraform", "__pycache__"};
 
 constexpr std::array<std::string_view, 70> kOtherEndings = {
-    ".7z",  ".a",     ".arrow", ".avi", ".bin", ".bmp", ".bz2",  ".c",   ".cc",          ".ckpt",    ".class", ".cpp",
-    ".cs",  ".css",   ".csv",   ".cu",  ".cuh", ".deb", ".dll",  ".doc", ".docx",        ".dylib",   ".exe",   ".gguf",
-    ".gif", ".go",    ".gz",    ".h",   ".h5",  ".hpp", ".ico",  ".jar", ".java",        ".jpeg",    ".jpg",   ".js",
-    ".jsx", ".lock",  ".mov",   ".mp3", ".mp4", ".npy", ".npz",  ".o",   ".onnx",        ".parquet", ".pdf",   ".pkl",
-    ".png", ".proto", ".pt",    ".pth", ".pyc", ".pyi",  ".rs",  ".safetensors", ".so",      ".svg",   ".tar",
-    ".tgz", ".ts",    ".tsv",   ".tsx", ".ttf", ".wav", ".webp", ".whl", ".woff2",       ".zip",     ".zst"};
+    ".7z",  ".a",     ".arrow", ".avi", ".bin", ".bmp",  ".bz2", ".c",           ".cc",   ".ckpt",    ".class", ".cpp",
+    ".cs",  ".css",   ".csv",   ".cu",  ".cuh", ".deb",  ".dll", ".doc",         ".docx", ".dylib",   ".exe",   ".gguf",
+    ".gif", ".go",    ".gz",    ".h",   ".h5",  ".hpp",  ".ico", ".jar",         ".java", ".jpeg",    ".jpg",   ".js",
+    ".jsx", ".lock",  ".mov",   ".mp3", ".mp4", ".npy",  ".npz", ".o",           ".onnx", ".parquet", ".pdf",   ".pkl",
+    ".png", ".proto", ".pt",    ".pth", ".pyc", ".pyi",  ".rs",  ".safetensors", ".so",   ".svg",     ".tar",   ".tgz",
+    ".ts",  ".tsv",   ".tsx",   ".ttf", ".wav", ".webp", ".whl", ".woff2",       ".zip",  ".zst"};
 
 std::string joined_path(const std::string& folder, const std::string& name) {
     if (folder.empty() || folder == ".") return name;

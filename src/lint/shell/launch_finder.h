@@ -1,7 +1,8 @@
 // Finds what starts ranks or a model server, behind srun, docker run, env, numactl and their kin, in scripts and in the
 // words of containers: which program a command runs in the end (find_launches.cpp), what stands in between
 // (launch_starters.cpp), what the launcher is told (launch_ranks.cpp), heredocs that are code (launch_heredocs.cpp),
-// what machines run when they start (boot_scripts.cpp), and scripts that it runs (called_scripts.cpp) and files that it fills in (given_files.cpp).
+// what machines run when they start (boot_scripts.cpp), and scripts that it runs (called_scripts.cpp) and files that it
+// fills in (given_files.cpp).
 #pragma once
 
 #include <memory>

@@ -10,8 +10,8 @@
 namespace stoker {
 
 struct StopOrder {
-    std::set<StopStanding> now;    // these are told
-    std::int64_t next_us = 0;  // when the next will have to be, if all goes on as it does; 0: none
+    std::set<StopStanding> now;  // these are told
+    std::int64_t next_us = 0;    // when the next will have to be, if all goes on as it does; 0: none
 };
 // One notice of all that runs is kept, as ever, and for each standing what those above it use in the head start.
 // Without one, or where all stand equally high, everything is told at once.

@@ -38,7 +38,8 @@ TEST(StopOrder, WhatStandsHigherHasItsHeadStart) {
     EXPECT_THAT(stop_order(kBoth, load(9.9), 10 * kDollar, kAnHour, 0).now, ElementsAre(standing(RunClass::spot)));
     EXPECT_EQ(stop_order(kBoth, load(9.97), 10 * kDollar, kAnHour, 0).now.size(), 2U);
     // 0.0666 dollars at two dollars an hour: two minutes.
-    EXPECT_NEAR(static_cast<double>(stop_order(kBoth, load(8.9), 10 * kDollar, kAnHour, 0).next_us), kAnHour / 30.0, 1e6);
+    EXPECT_NEAR(static_cast<double>(stop_order(kBoth, load(8.9), 10 * kDollar, kAnHour, 0).next_us), kAnHour / 30.0,
+                1e6);
 }
 
 // Nobody who says nothing of an order finds another one than before.

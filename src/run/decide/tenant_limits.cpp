@@ -148,7 +148,8 @@ TenantBlock TenantLimits::block_at(const TenantRequest& request, const std::vect
         const BudgetGate::Request asks = budget_request(request, places, gate.unit);
         const auto rates = rates_.find({gate.scope, gate.unit});
         const std::int64_t kept =
-            rates == rates_.end() ? 0 : kept_for_higher(rates->second, stop_standing_of(request.run->spec), head_start_us_);
+            rates == rates_.end() ? 0
+                                  : kept_for_higher(rates->second, stop_standing_of(request.run->spec), head_start_us_);
         const std::int64_t would = gate.would_use_micro(asks, now_us_) + kept;
         if (asks.rate_micro_per_h == 0 || would < gate.limit_micro) continue;
         return {.cause = Cause::budget,

@@ -13,12 +13,12 @@ import pathlib
 import re
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.parse
 
-from harness import Failure, check, main, wait_for
+from harness import Failure, Skipped, check, main, wait_for
+from pythons import pinned_python
 
 HERE = pathlib.Path(__file__).resolve().parent
 VENV = HERE.parent.parent / "build" / "e2e-venv"
@@ -254,21 +254,11 @@ def test_a_stopped_server_ends_its_streams(t):
 
 
 def schemathesis_python():
-    """A Python with what requirements.txt pins; made once, again when the file changes."""
-    pinned = (HERE / "requirements.txt").read_text()
-    python, stamp = VENV / "bin" / "python", VENV / "pinned.txt"
-    if stamp.exists() and stamp.read_text() == pinned:
-        return str(python)
-    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], capture_output=True, text=True, timeout=120)
-    check(made.returncode == 0, f"no virtual environment in {VENV}: {made.stdout}{made.stderr} (apt install python3-venv)")
+    """What cannot be had fails: these tests are what holds the description and the server together."""
     try:
-        got = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout", "20",
-                              "--retries", "2", "-r", str(HERE / "requirements.txt")], capture_output=True, text=True, timeout=240)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"pip did not get {pinned.split()} from PyPI within 240 s") from None
-    check(got.returncode == 0, f"pip could not get {pinned.split()} from PyPI: {got.stderr[-800:]}")
-    stamp.write_text(pinned)
-    return str(python)
+        return pinned_python(HERE / "requirements.txt", VENV.name)
+    except Skipped as why:
+        raise Failure(str(why)) from None
 
 
 def test_whatever_is_sent_the_answer_is_what_the_openapi_says(t):

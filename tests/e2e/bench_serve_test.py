@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 
-from harness import Skipped, check, main
+from harness import check, main
+from pythons import pinned_python
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -30,22 +31,7 @@ objective: {survive_one_replica_lost: false}
 
 
 def server_python():
-    pinned = (HERE / "serve_requirements.txt").read_text()
-    python, stamp = VENV / "bin" / "python", VENV / "pinned.txt"
-    if stamp.exists() and stamp.read_text() == pinned:
-        return str(python)
-    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], capture_output=True, text=True, timeout=120)
-    if made.returncode != 0:
-        raise Skipped(f"no virtual environment: {made.stderr[-200:]} (apt install python3-venv)")
-    try:
-        got = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout", "20",
-                              "--retries", "1", "-r", str(HERE / "serve_requirements.txt")], capture_output=True, text=True, timeout=240)
-    except subprocess.TimeoutExpired:
-        raise Skipped("PyPI did not give xllamacpp within 240 s") from None
-    if got.returncode != 0:
-        raise Skipped(f"pip could not get {pinned.strip()}: {got.stderr[-200:]}")
-    stamp.write_text(pinned)
-    return str(python)
+    return pinned_python(HERE / "serve_requirements.txt", VENV.name)
 
 
 def random_gguf(t):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from fake_upstream import Upstream
-from gateway_clients_test import pinned_python
+from pythons import pinned_python
 from gateway_harness import Gateway, ask, equal
 from harness import check, main, wait_for
 

@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 
 from fake_upstream import Upstream
-from gateway_clients_test import pinned_python
+from pythons import pinned_python
 from gateway_harness import Gateway, ask
 from harness import check, main
 

@@ -11,7 +11,7 @@ import subprocess
 import threading
 
 from fake_upstream import Upstream
-from gateway_clients_test import pinned_python
+from pythons import pinned_python
 from gateway_harness import Gateway, ask
 from harness import Skipped, check, main, wait_for
 

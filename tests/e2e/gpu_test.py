@@ -4,17 +4,18 @@ driver was ever seen to have. The double has the ABI of the bindings that NVIDIA
 import concurrent.futures
 import json
 import os
+import pathlib
 import re
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
 from harness import Failure, Skipped, Stoker, check, main, wait_for
+from pythons import pinned_python
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DOUBLE = os.path.join(HERE, "..", "nvml_double")
@@ -150,24 +151,8 @@ def healthy(board, gpus, what):
 # --- what the double is worth -------------------------------------------------------------------------------------------
 
 def bindings_python():
-    """A Python with NVIDIA's own bindings, pinned in requirements-gpu.txt; made once, in build/gpu-venv."""
-    folder, pinned = os.path.join(HERE, "..", "..", "build", "gpu-venv"), open(os.path.join(HERE, "requirements-gpu.txt")).read()
-    python, stamp = os.path.join(folder, "bin", "python"), os.path.join(folder, "pinned.txt")
-    if os.path.exists(stamp) and open(stamp).read() == pinned:
-        return python
-    made = subprocess.run([sys.executable, "-m", "venv", "--clear", folder], capture_output=True, text=True, timeout=120)
-    if made.returncode != 0:
-        raise Skipped(f"no virtual environment (apt install python3-venv): {made.stderr[-300:]}")
-    try:
-        got = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "2", "-r",
-                              os.path.join(HERE, "requirements-gpu.txt")], capture_output=True, text=True, timeout=120)
-    except subprocess.TimeoutExpired:
-        raise Skipped("PyPI did not give nvidia-ml-py within 120 s") from None
-    if got.returncode != 0:
-        raise Skipped(f"PyPI did not give nvidia-ml-py: {got.stderr[-300:]}")
-    with open(stamp, "w") as file:
-        file.write(pinned)
-    return python
+    """A Python with NVIDIA's own bindings, pinned in requirements-gpu.txt."""
+    return pinned_python(pathlib.Path(HERE) / "requirements-gpu.txt", "gpu-venv")
 
 
 def ask_bindings(program, environment=None):

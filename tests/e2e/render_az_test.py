@@ -18,7 +18,7 @@ import yaml
 
 import harness
 import render_test as plans
-from gateway_clients_test import pinned_python
+from pythons import pinned_python
 from harness import Skipped, check, main
 
 every_target = plans.targets

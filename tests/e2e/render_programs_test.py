@@ -14,7 +14,7 @@ import subprocess
 
 import harness
 import render_test as plans
-from gateway_clients_test import pinned_python
+from pythons import pinned_python
 from harness import Skipped, check, main
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -27,7 +27,7 @@ import harness
 import kube
 import render_test as plans
 from arm_schema_test import ajv
-from gateway_clients_test import pinned_python
+from pythons import pinned_python
 from harness import Skipped, check, main
 
 # Of the plans of render_test those targets that are read here; that one renders them all.

@@ -19,7 +19,7 @@ import urllib.request
 import harness
 import render_test as plans
 from bench_serve_test import random_gguf
-from gateway_clients_test import pinned_python
+from pythons import pinned_python
 from harness import Skipped, check, main
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -3,7 +3,7 @@
 
     python3 tests/e2e/render_batch_systems_test.py --stoker build/release/stoker [NAME...]
 
-Neither is here: pbsdsh and qrsh are small programs of the test, which start a command for each node as the manuals have it (OpenPBS
+A real Grid Engine is in render_gridengine_test.py, where it can be had; here pbsdsh and qrsh are small programs of the test, which start a command for each node as the manuals have it (OpenPBS
 User's Guide, 2024: pbsdsh's programs have PBS's environment only; qrsh(1): -inherit starts a task of a parallel job, -V exports what
 there is). What stands behind #PBS and #$ is held against the options of qsub and the forms of their values."""
 

@@ -255,6 +255,7 @@ def test_a_rendered_job_trains_stops_and_resumes(t):
         wait_for("its end", lambda: slurm.state(job) in ("COMPLETED", "FAILED", "gone"), LIMIT_S)
         told = slurm.run("scontrol", "show", "job", job, exit=None).stdout
         check("JobState=COMPLETED" in told, f"{told}\n{out.read_text()[-3000:]}")
+        check("resumed from step" in out.read_text(), out.read_text()[-3000:])
         check(weights(out.read_text()) == through, f"{weights(out.read_text())} and {through}\n{out.read_text()[-3000:]}")
     finally:
         slurm.close()

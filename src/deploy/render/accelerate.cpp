@@ -79,7 +79,7 @@ std::string accelerate_script(const Deployment& d) {
             "# Weights of 4 bits are divided only where they are stored as the rest: the program passes\n"
             "# bnb_4bit_quant_storage=torch.{} to BitsAndBytesConfig (huggingface.co, FSDP-QLoRA).\n",
             d.precision == Precision::fp16 ? "float16" : "bfloat16");
-    out += "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n" + preamble(d);
+    out += "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n" + preamble(d) + resume_exports(d);
     out += fmt::format("exec accelerate launch --config_file \"$here/{}-accelerate.yaml\" \\\n", d.name);
     if (d.nodes.count > 1)
         out +=

@@ -56,7 +56,7 @@ std::string deepspeed_script(const Deployment& d) {
         "# The program takes {}-deepspeed.json by --deepspeed_config, or as deepspeed.initialize(config=...).\n",
         d.name);
     out += "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n";
-    out += preamble(d);
+    out += preamble(d) + resume_exports(d);
     out += fmt::format("export STOKER_DEEPSPEED_CONFIG=\"$here/{}-deepspeed.json\"\n\n", d.name);
     if (d.nodes.count > 1)
         out += why("the launcher takes NCCL's and Python's variables to the other nodes, and what this file names",

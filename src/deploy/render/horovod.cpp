@@ -22,7 +22,7 @@ std::vector<FileToWrite> horovod_files(const Deployment& d) {
     out += fmt::format("# On the first node; the others are reached by ssh without a password.\n#   ./{}.sh{}\n",
                        d.name, program_usage(d));
     out += std::string("set -eu\n\n") + (d.nodes.count > 1 ? "here=$(cd \"$(dirname \"$0\")\" && pwd)\n" : "");
-    out += preamble(d);
+    out += preamble(d) + resume_exports(d);
     out += fmt::format("exec mpirun -np {} ", d.ranks.count);
     if (d.nodes.count > 1) out += fmt::format("--hostfile \"$here/hostfile\" --map-by ppr:{}:node ", d.ranks.per_node);
     // Ranks bind themselves to devices; MPI would bind them to cores, and the loaders with them.
@@ -32,6 +32,7 @@ std::vector<FileToWrite> horovod_files(const Deployment& d) {
         out += fmt::format(" -mca btl_tcp_if_include {0} -mca oob_tcp_if_include {0}", found->second);
     out += " \\\n    -x PATH -x LD_LIBRARY_PATH";
     for (const auto& [key, value] : work_environment(d)) out += " \\\n    -x " + key;
+    if (!d.checkpoint.folder.empty()) out += " \\\n    ${STOKER_RESUME_FROM:+-x STOKER_RESUME_FROM}";
     out += " \\\n    " + program_words(d) + "\n";
     std::vector<FileToWrite> files{{d.name + ".sh", out, 0755}};
     if (d.nodes.count > 1) {

@@ -160,7 +160,13 @@ std::string pod_spec(const Deployment& d, const PodToWrite& pod) {
         container += why("the file names no image: this is the published one", image->source);
         container += fmt::format("image: {}\n", yaml_word(image->image));
     }
-    container += list("command", pod.command);
+    std::vector<std::string> command = pod.command;
+    if (pod.checkpoints && d.training && !command.empty()) {
+        container += kResumeReason;
+        const std::string search = resume_search() + "; export STOKER_RESUME_FROM; exec \"$0\" \"$@\"";
+        command.insert(command.begin(), {"/bin/sh", "-c", search});
+    }
+    container += list("command", command);
     if (d.folder.starts_with('/')) container += fmt::format("workingDir: {}\n", yaml_word(d.folder));
     container += variables(d, pod);
     if (!pod.port.empty()) container += fmt::format("ports:\n- {{name: http, containerPort: {}}}\n", pod.port);

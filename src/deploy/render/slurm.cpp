@@ -28,7 +28,7 @@ public:
                 "# The share of this task, as stoker run tells it.\n"
                 "export STOKER_ARRAY_INDEX=$SLURM_ARRAY_TASK_ID STOKER_ARRAY_COUNT={}\n\n",
                 d_.ranks.count);
-        out_ += preamble(d_);
+        out_ += preamble(d_) + resume_exports(d_);
         if (d_.nodes.count > 1 && d_.training)
             out_ +=
                 "# The first node is where ranks meet; the port is this job's, beside others on the node.\n"

@@ -26,7 +26,7 @@ std::vector<FileToWrite> torchrun_files(const Deployment& deployment) {
     else
         script += fmt::format("#   ./{}.sh{}\n", deployment.name, program);
     for (const std::string& note : deployment.notes) script += fmt::format("# {}\n", note);
-    script += "set -eu\n\n" + preamble(deployment);
+    script += "set -eu\n\n" + preamble(deployment) + resume_exports(deployment);
     script += "exec " + torchrun_words(deployment, deployment.name,
                                        "\"${MASTER_ADDR:?name of the first node}:${MASTER_PORT:-29500}\"");
     script += program_words(deployment) + "\n";

@@ -169,6 +169,11 @@ std::string checkpoint_exports(const Deployment& deployment) {
     return out;
 }
 
+std::string resume_search() {
+    return "for each in \"$STOKER_CHECKPOINT_DIR\"/step-*[0-9]/manifest.json; do [ ! -e \"$each\" ] || "
+           "STOKER_RESUME_FROM=\"${each%/manifest.json}\"; done";
+}
+
 std::string preamble(const Deployment& deployment) {
     std::string out;
     for (const std::string& part :
@@ -177,6 +182,11 @@ std::string preamble(const Deployment& deployment) {
     if (!deployment.folder.empty() && deployment.folder != ".")
         out += fmt::format("cd {}\n", shell_word(deployment.folder));
     return out;
+}
+
+std::string resume_exports(const Deployment& deployment) {
+    if (!deployment.training || deployment.checkpoint.folder.empty()) return "";
+    return std::string(kResumeReason) + resume_search() + "\nexport STOKER_RESUME_FROM\n\n";
 }
 
 std::map<std::string, std::string> work_environment(const Deployment& deployment) {

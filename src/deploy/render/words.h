@@ -39,6 +39,14 @@ std::string layout_exports(const Deployment& deployment);
 std::string checkpoint_exports(const Deployment& deployment);
 // All three, each followed by an empty line, and the working folder.
 std::string preamble(const Deployment& deployment);
+// STOKER_RESUME_FROM of a training that starts again, behind the preamble: for programs of one's own, since
+// Megatron-LM, NeMo and torchtitan look for their checkpoints themselves. The search alone, in one line of POSIX shell,
+// is for targets whose command is no script.
+inline constexpr std::string_view kResumeReason =
+    "# The newest whole checkpoint, whose manifest.json was written last, is where a program that reads\n"
+    "# STOKER_RESUME_FROM goes on.\n";
+std::string resume_exports(const Deployment& deployment);
+std::string resume_search();
 // The same as names and values, for targets that are no shell.
 std::map<std::string, std::string> work_environment(const Deployment& deployment);
 

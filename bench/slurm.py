@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Submit-to-start on a real Slurm: through Stoker beside plain sbatch, in one run, and what a server costs beside a long queue.
 
-    python3 bench/slurm.py --stoker build/release/stoker [--runs 20] [--jobs 10000] [--waiting 1000] [--rest]
+    python3 bench/slurm.py --stoker build/release/stoker [--runs 20] [--jobs 10000] [--waiting 1000] [--rest] [--as USER]
 
+--as: whose server it is, where root measures (daemon): squeue has the controller pick the jobs of an ordinary user, and picks root's itself
+from all that there are, so that "--as root" measures another thing, and one that few have.
 --jobs: of another user, held, each a job of its own (a thousand tasks of an array would be one to the controller). Beside them one run of
 ours waits, so that the queue is looked at each second. --waiting: so many runs of ours wait in it. Of both: the share of a processor that the
 server takes, with the commands that it calls, and that slurmctld takes; "before" is the server with one run that waits in an empty queue.
@@ -16,6 +18,8 @@ import argparse
 import json
 import os
 import pathlib
+import pwd
+import re
 import shutil
 import statistics
 import subprocess
@@ -48,13 +52,18 @@ def used(pid):
     return sum(int(each) for each in fields[11:15]) / os.sysconf("SC_CLK_TCK"), memory / 1024
 
 
+def looks(cluster):
+    """How many times the controller was asked for jobs so far, whoever asked."""
+    return sum(int(count) for count in re.findall(r"REQUEST_JOB_(?:USER_)?INFO\s.*?count:(\d+)", cluster.run("sdiag")))
+
+
 def shares(server, cluster, rest, seconds=30):
-    """Of a processor, in the seconds to come."""
+    """Of a processor, in the seconds to come; and the looks at the queue in a second of them."""
     pids = {"server": server.pid, "slurmctld": cluster.pid("run/slurmctld.pid"), **({"slurmrestd": cluster.pid("run/slurmrestd.pid")} if rest else {})}
-    before, begun = {name: used(pid)[0] for name, pid in pids.items()}, time.monotonic()
+    looked, before, begun = looks(cluster), {name: used(pid)[0] for name, pid in pids.items()}, time.monotonic()
     time.sleep(seconds)
     wall = time.monotonic() - begun
-    return {**{name: round((used(pid)[0] - before[name]) / wall, 4) for name, pid in pids.items()}, "rss_mb": round(used(server.pid)[1], 1)}
+    return {"looks_per_s": round((looks(cluster) - looked) / wall, 2), **{name: round((used(pid)[0] - before[name]) / wall, 4) for name, pid in pids.items()}, "rss_mb": round(used(server.pid)[1], 1)}
 
 
 def jobs_of_another(cluster, count):
@@ -76,6 +85,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=10000)
     parser.add_argument("--waiting", type=int, default=1000)
     parser.add_argument("--rest", action="store_true")
+    parser.add_argument("--as", dest="user", default="daemon" if os.geteuid() == 0 else "")
     options = parser.parse_args()
     if why := why_not():
         raise SystemExit(f"no Slurm here: {why}")
@@ -84,35 +94,42 @@ def main():
     os.chmod(base, 0o755)
     os.makedirs(base + "/cluster")
     cluster = Cluster(base + "/cluster")
-    environment = dict(os.environ, STOKER_FOLDER=base + "/state", HOME=base, NO_COLOR="1")
+    who = {"user": options.user, "group": pwd.getpwnam(options.user).pw_gid, "extra_groups": []} if options.user else {}
+    mine = base + "/mine"  # of that user
+    os.makedirs(mine)
+    if who:
+        shutil.chown(mine, options.user)
+    environment = dict(os.environ, STOKER_FOLDER=mine + "/state", HOME=mine, NO_COLOR="1")
     server = None
     try:
         with open(base + "/server.yaml", "w") as file:
             rest = f', rest: {{url: "{cluster.rest_url()}"}}' if options.rest else ""
             file.write(f"engine: {{kind: slurm, partition: main, config: {cluster.config}{rest}}}\n")
-        server = subprocess.Popen([stoker, "up", "--config", base + "/server.yaml", "--listen", "127.0.0.1:0"], env=environment,
+        server = subprocess.Popen([stoker, "up", "--config", base + "/server.yaml", "--listen", "127.0.0.1:0"], env=environment, cwd=mine, **who,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        Cluster.wait("the server", lambda: subprocess.run([stoker, "nodes"], env=environment, capture_output=True).returncode == 0)
+        Cluster.wait("the server", lambda: subprocess.run([stoker, "nodes"], env=environment, cwd=mine, capture_output=True, **who).returncode == 0)
         time.sleep(2)
         plain, through, answered = [], [], []
         for i in range(options.runs):  # alternately, so that both meet the same machine
-            out = f"{base}/plain-{i}"
+            out = f"{mine}/plain-{i}"
             begin = time.time()
-            cluster.run("sbatch", "-p", "main", "-n", "1", "--chdir", base, "--output=/dev/null",
-                        f"--wrap=srun sh -c 'date +%s%N > {out}'")
+            subprocess.run(["sbatch", "-p", "main", "-n", "1", "--chdir", mine, "--output=/dev/null", f"--wrap=srun sh -c 'date +%s%N > {out}'"],
+                           env=cluster.environment, check=True, capture_output=True, **who)
             plain.append(wait_for(out) - begin)
-            out = f"{base}/through-{i}"
+            out = f"{mine}/through-{i}"
             begin = time.time()
-            subprocess.run([stoker, "submit", "--", "sh", "-c", f"date +%s%N > {out}"], env=environment, check=True,
-                           capture_output=True)
+            subprocess.run([stoker, "submit", "--", "sh", "-c", f"date +%s%N > {out}"], env=environment, cwd=mine, check=True,
+                           capture_output=True, **who)
             answered.append(time.time() - begin)
             through.append(wait_for(out) - begin)
-        result = {"bench": "slurm", "over": "slurmrestd" if options.rest else "commands", "runs": options.runs,
-                  "load_1min": round(os.getloadavg()[0], 1), "sbatch_srun": spread(plain), "stoker": spread(through),
-                  "stoker_answers": spread(answered),
-                  "added_p50_ms": round(1000 * (statistics.median(through) - statistics.median(plain)), 1)}
+        result = {"bench": "slurm", "over": "slurmrestd" if options.rest else "commands", "as": options.user,
+                  "load_1min": round(os.getloadavg()[0], 1)}
+        if options.runs:
+            added = statistics.median(through) - statistics.median(plain)
+            result |= {"runs": options.runs, "sbatch_srun": spread(plain), "stoker": spread(through), "stoker_answers": spread(answered),
+                       "added_p50_ms": round(1000 * added, 1)}
         cluster.run("scontrol", "update", "partitionname=main", "state=down")
-        stay = lambda *words: subprocess.run([stoker, "submit", *words], env=environment, check=True, capture_output=True)
+        stay = lambda *words: subprocess.run([stoker, "submit", *words], env=environment, cwd=mine, check=True, capture_output=True, **who)
         stay("--", "true")
         time.sleep(3)
         result["before"] = shares(server, cluster, options.rest)
@@ -138,6 +155,8 @@ def main():
         if server:
             server.terminate()
             server.wait()
+        if who:  # what is that user's, no --me of ours ends
+            cluster.say("scancel", f"--user={options.user}")
         cluster.close()
         shutil.rmtree(base, ignore_errors=True)
 

@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "io/process.h"
+#include "io/processor_time.h"
 
 namespace stoker {
 namespace {
@@ -123,6 +124,8 @@ Result<ProgramResult> run_program(const ProgramCall& call, std::chrono::steady_c
             result.cut = result.cut || static_cast<std::size_t>(got) > room;
         }
     }
+    // Not waited for yet, so that the number is still its own.
+    result.processor_s = processor_s_of(child);
     auto status = late ? std::nullopt : reap(child, deadline);
     if (!status) {
         ::kill(-child, SIGKILL);

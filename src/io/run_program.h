@@ -20,6 +20,7 @@ struct ProgramResult {
     std::string output, complaint;  // stdout and stderr
     int exit_code = -1;             // 128 + n: ended by signal n
     bool cut = false;               // it wrote more than most_bytes
+    double processor_s = 0;         // that it used until it closed its output, those of its own children left out
 };
 
 // timed_out: it was not over by the deadline and was killed, with its process group. not_found: there is no such

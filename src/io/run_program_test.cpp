@@ -32,6 +32,17 @@ TEST(RunProgram, EndsAtTheDeadlineWithItsChildren) {
     EXPECT_LT(Clock::now() - before, std::chrono::seconds(60));
 }
 
+// The pace at which a queue is asked for hangs on what asking costs; a command that mostly waits costs little.
+TEST(RunProgram, SaysWhatItUsedOfAProcessor) {
+    const auto busy = run_program(shell("i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"), in_s(60));
+    const auto waits = run_program(shell("exec sleep 0.2"), in_s(60));
+    ASSERT_TRUE(busy.ok() && waits.ok());
+    EXPECT_GT(busy->processor_s, 0.005);
+    EXPECT_LT(busy->processor_s, 60);
+    EXPECT_GT(waits->processor_s, 0);
+    EXPECT_LT(waits->processor_s, busy->processor_s);
+}
+
 TEST(RunProgram, AMissingProgramAndAFloodAreSaid) {
     EXPECT_EQ(run_program({.arguments = {"no-such-program"}, .environment = {"PATH=/usr/bin"}}, in_s(5)).error().kind(),
               ErrorKind::not_found);

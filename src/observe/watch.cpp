@@ -1,7 +1,5 @@
 #include "observe/watch.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "io/process.h"
+#include "io/processor_time.h"
 
 namespace stoker {
 namespace {
@@ -25,12 +24,6 @@ constexpr int kMostLastTurns = 64;
 
 double seconds_since(SteadyClock::time_point begin) {
     return std::chrono::duration<double>(SteadyClock::now() - begin).count();
-}
-
-double thread_cpu_s() {
-    timespec used{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
 constexpr double kStandsOut = 2;  // times as long as the shortest
@@ -238,7 +231,7 @@ struct Observer::Shared {
             lock.unlock();
             const std::size_t not_watched = take(gangs);
             const std::size_t ranks = look();
-            const double cpu = thread_cpu_s();
+            const double cpu = processor_s_of_thread();
             lock.lock();
             looking = false;
             ++stats.ticks;

@@ -262,8 +262,8 @@ public:
         if (!is_shared(place.folder)) shared.disk_bytes = 0;
         return LocalAnswers<Driver>::look_for(shared, place, deadline);
     }
-    Result<std::string> pin(const std::string& image, const ImagePlace& place, Deadline deadline) const override {
-        return Questions::pin(image, place, deadline);
+    Result<std::string> pin(const std::string& image, const ImagePlace&, Deadline deadline) const override {
+        return pin_image_of_nodes(image, deadline);
     }
     Result<WorkFiles> list_files(const std::string& folder, std::size_t most, Deadline deadline) const override {
         if (!is_shared(folder)) return not_shared(folder);

@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "base/document.h"
 #include "base/text.h"
 #include "io/files.h"
@@ -32,6 +34,8 @@ constexpr std::size_t kMostManifest = 8 << 20, kMostComplaint = 64 << 10;
 constexpr auto kToolPoll = std::chrono::milliseconds(100);
 // A connection that brings no byte for so long is given up; skopeo itself would wait for ever.
 constexpr auto kStallLimit = std::chrono::seconds(120);
+// A registry that nodes reach and we may not is not waited for any longer.
+constexpr auto kNodesRegistryLimit = std::chrono::seconds(5);
 
 std::string tool_path(const std::string& tool) {
     for (const char* folder : {"/usr/bin/", "/usr/local/bin/", "/usr/sbin/", "/usr/local/sbin/", "/opt/homebrew/bin/"})
@@ -275,6 +279,21 @@ Result<std::string> pin_image(const std::string& image, const std::string& folde
     TRY(const Manifest manifest, ask_for_manifest(name, deadline));
     name.digest = manifest.digest;
     return name.text();
+}
+
+Result<std::string> pin_image_of_nodes(const std::string& image, Deadline deadline) {
+    if (is_pinned_image(image)) return image;
+    const auto stays = [&](std::string_view why) {
+        return Error(ErrorKind::unsupported,
+                     fmt::format("the image {} stays as it is written: {}", printable(image, 200), why));
+    };
+    auto name = parse_image_name(image, "/");
+    if (!name || name->registry().empty()) return stays("it is named in no registry");
+    const auto manifest = ask_for_manifest(*name, std::min<Deadline>(deadline, Clock::now() + kNodesRegistryLimit));
+    if (!manifest && manifest.error().kind() == ErrorKind::not_found) return manifest.error();
+    if (!manifest) return stays(manifest.error().message());
+    name->digest = manifest->digest;
+    return name->text();
 }
 
 Status fetch_bundle(const ImageName& name, const std::string& folder, const FetchProgress& progress,

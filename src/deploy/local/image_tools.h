@@ -26,6 +26,11 @@ Result<Manifest> ask_for_manifest(ImageName& name, Deadline deadline);
 // The same name with the digest that it has now; a pinned name and a bundle stay as they are.
 Result<std::string> pin_image(const std::string& image, const std::string& folder, Deadline deadline);
 
+// The same for an engine whose nodes fetch images, by what they know of registries and their logins. not_found: its
+// registry says that there is none. unsupported, with why: it cannot be asked from here (no skopeo, no way there, a
+// login that only the nodes have), which says nothing of the nodes, or it comes from no registry.
+Result<std::string> pin_image_of_nodes(const std::string& image, Deadline deadline);
+
 struct FetchProgress {
     std::function<void(std::int64_t bytes)> fetched;  // of the layers, so far
     std::function<bool()> stop;                       // asked several times a second: give up

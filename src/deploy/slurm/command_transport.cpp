@@ -54,13 +54,15 @@ public:
         return read_submission(call({"sbatch", "--parsable", script}, deadline));
     }
 
+    // Only ours come from the controller: but for root, to whom squeue 22.05 lets it tell all jobs, and then picks.
     Result<Listing> jobs(Deadline deadline) override {
         TRY(const ProgramResult ran,
             call({"squeue", "--noheader", "--all", "--me", "--states=all", "-o", kQueueFormat}, deadline));
         if (ran.exit_code != 0 || ran.cut) return Error(ErrorKind::unavailable, "squeue: " + first_line(ran.complaint));
         return Listing{
             .ours = read_queue(ran.output),
-            .looked_through = static_cast<std::size_t>(std::count(ran.output.begin(), ran.output.end(), '\n'))};
+            .looked_through = static_cast<std::size_t>(std::count(ran.output.begin(), ran.output.end(), '\n')),
+            .processor_s = ran.processor_s};
     }
 
     Status cancel(const OperationId& operation, Deadline deadline) override {

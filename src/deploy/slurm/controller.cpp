@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "io/processor_time.h"
+
 namespace stoker::slurm {
 namespace {
 
@@ -9,6 +11,8 @@ using Clock = std::chrono::steady_clock;
 
 // A poll of 10,000 jobs: docs/measurements/clusters.md.
 constexpr double kLookedThroughASecond = 2000;
+// With what the server does beside, a fiftieth.
+constexpr double kShareOfLooks = 1.0 / 60;
 
 bool by_operation(const Job& a, const Job& b) {
     return a.operation < b.operation;
@@ -38,20 +42,23 @@ Result<std::shared_ptr<const Queue>> Controller::queue(Clock::time_point since, 
     lock.unlock();
     auto fresh = std::make_shared<Queue>();
     fresh->asked_at = Clock::now();
+    const double before_s = processor_s_of_thread();
     auto jobs = transport_->jobs(deadline);
     if (jobs) std::stable_sort(jobs->ours.begin(), jobs->ours.end(), by_operation);
+    const double here_s = processor_s_of_thread() - before_s;
     lock.lock();
     asking_ = false;
     changed_.notify_all();
     if (!jobs) return jobs.error();
     fresh->jobs = std::move(jobs->ours);
     fresh->looked_through = jobs->looked_through;
+    fresh->processor_s = here_s + jobs->processor_s;
     newest_ = fresh;
     return newest_;
 }
 
-double rest_after_s(std::size_t looked_through) {
-    return static_cast<double>(looked_through) / kLookedThroughASecond;
+double rest_after_s(const Queue& look) {
+    return std::max(static_cast<double>(look.looked_through) / kLookedThroughASecond, look.processor_s / kShareOfLooks);
 }
 
 bool asks_for_room(const Queue& queue) {

@@ -20,14 +20,15 @@ struct Queue {
     std::chrono::steady_clock::time_point asked_at{};
     std::vector<Job> jobs;
     std::size_t looked_through = 0;
+    double processor_s = 0;  // what the look used here, of this process and of what it called
 
     // Of the operation; the one that is alive first.
     std::vector<const Job*> of(const OperationId& operation) const;
 };
 
-// For how long nothing is asked after a look at so many jobs: of a large queue a look takes both sides some time, and
-// all looks together are to take less than a fiftieth of a processor.
-double rest_after_s(std::size_t looked_through);
+// For how long nothing is asked after this look: all looks together are to take less than a fiftieth of a processor,
+// here as measured, and on the other side by how many jobs it went through.
+double rest_after_s(const Queue& look);
 // Something in it waits for what others hold.
 bool asks_for_room(const Queue& queue);
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "deploy/slurm/controller.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -76,9 +77,43 @@ TEST_F(GangWatchTest, AWaitIsToldWhenItsReasonChanges) {
 
 // Whoever has few jobs hears of them each second; whoever has ten thousand does not pay for it with a processor.
 TEST(SlurmQueue, ALargeQueueIsLookedAtMoreSeldom) {
-    EXPECT_LT(rest_after_s(50), 0.1);
-    EXPECT_GE(rest_after_s(10'000), 5);
-    EXPECT_LT(rest_after_s(10'000), 30) << "why it waits is not to be old";
+    const auto rest_after_jobs = [](std::size_t count) { return rest_after_s({.looked_through = count}); };
+    EXPECT_LT(rest_after_jobs(50), 0.1);
+    EXPECT_GE(rest_after_jobs(10'000), 5);
+    EXPECT_LT(rest_after_jobs(10'000), 30) << "why it waits is not to be old";
+}
+
+// Few jobs of ours beside very many of others: root's squeue reads them all, and no count of ours says so.
+TEST(SlurmQueue, ALookThatCostsMuchIsTakenMoreSeldom) {
+    const auto rest_after_work = [](double processor_s) {
+        return rest_after_s({.looked_through = 1, .processor_s = processor_s});
+    };
+    EXPECT_LT(rest_after_work(0.005), 1) << "a common look is taken each second";
+    EXPECT_GE(rest_after_work(0.04), 2) << "or looks take more than a fiftieth of a processor";
+    EXPECT_LT(rest_after_work(0.04), 4) << "why it waits is not to be old";
+}
+
+// What the pace of looks hangs on is measured, of the thread and of the commands together.
+TEST(SlurmQueue, ALookSaysWhatItUsed) {
+    class Busy final : public Transport {
+    public:
+        ClusterFacts facts(Deadline) override { return {}; }
+        Outcome submit(const JobRequest&, const std::string&, Deadline) override { return {}; }
+        Result<Listing> jobs(Deadline) override { return Listing{.processor_s = 0.5}; }
+        Status cancel(const OperationId&, Deadline) override { return done(); }
+        Result<std::vector<SlurmNode>> nodes(const std::string&, Deadline) override { return std::vector<SlurmNode>(); }
+        std::map<std::string, std::string> places(Deadline) override { return {}; }
+        Result<std::vector<std::string>> default_partitions(Deadline) override { return std::vector<std::string>(); }
+        Result<std::vector<std::int64_t>> waiting(const std::vector<std::string>&, Deadline) override {
+            return std::vector<std::int64_t>();
+        }
+        std::string accounted_state(const OperationId&, Deadline) override { return {}; }
+    };
+    Controller controller(std::make_unique<Busy>());
+    const auto now = std::chrono::steady_clock::now();
+    const auto look = controller.queue(now, now + std::chrono::minutes(1));
+    ASSERT_TRUE(look.ok());
+    EXPECT_GT((*look)->processor_s, 0.5);
 }
 
 TEST(SlurmQueue, TheJobThatLivesComesFirst) {

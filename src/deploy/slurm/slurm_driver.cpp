@@ -191,7 +191,8 @@ public:
         return LocalAnswers<Driver>::look_for(shared, place, deadline);
     }
     Result<std::string> pin(const std::string& image, const ImagePlace& place, Deadline deadline) const override {
-        return Questions::pin(image, place, deadline);
+        // Where there are no containers the launch says so.
+        return facts_.no_images.empty() ? pin_image_of_nodes(image, deadline) : Questions::pin(image, place, deadline);
     }
 
     // Each rank is looked at by its host, on its node.
@@ -407,7 +408,7 @@ private:
         last_poll_ = now;
         const auto queue = controller_.queue(now, std::min<Clock::time_point>(deadline, now + kObservePoll));
         if (!queue) return;  // it is asked again, and what is live stays so
-        rest_s_ = rest_after_s((*queue)->looked_through);
+        rest_s_ = rest_after_s(**queue);
         end_what_lingers(**queue, deadline);
         look_at_room_if_due(**queue, now);
         for (const OperationId& operation : operations) gangs_.look_at(operation, queue->get());
@@ -426,8 +427,8 @@ private:
         const auto names = partitions(deadline);
         auto room = names ? controller_.room(*names, deadline) : Result<Room>(names.error());
         if (!room) return;
-        room_pause_ =
-            std::max<Clock::duration>(kRoomPause, kRestOfRoom * duration_of(rest_after_s(room->waiting.size())));
+        room_pause_ = std::max<Clock::duration>(
+            kRoomPause, kRestOfRoom * duration_of(rest_after_s({.looked_through = room->waiting.size()})));
         gangs_.take_room(std::move(*room));
     }
 

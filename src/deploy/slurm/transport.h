@@ -21,11 +21,12 @@ struct ClusterFacts {
     std::string no_images;  // why runs with an image are refused; empty: they are not
 };
 
-// A look at the jobs. `looked_through`: how many the cluster told of, also those of others; what it costs grows with
-// them.
+// A look at the jobs. `looked_through`: how many the cluster told of, also those of others; what it costs the other
+// side grows with them. `processor_s`: what programs used that were called for it.
 struct Listing {
     std::vector<Job> ours;  // also those that have ended and are remembered
     std::size_t looked_through = 0;
+    double processor_s = 0;
 };
 
 class Transport {

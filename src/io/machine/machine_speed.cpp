@@ -1,7 +1,6 @@
 // Measures matrix products and memory traffic of the machine. The product is blocked and packed the way BLAS libraries
 // do it (Goto and van de Geijn, 2008): a panel of B stays in the second cache, a tile of C in registers.
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include "base/result.h"
 #include "io/clock.h"
 #include "io/machine/machine.h"
+#include "io/processor_time.h"
 
 // A debug build must not call the machine slow: the loops below are compiled for speed in every build.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -129,20 +129,14 @@ void multiply_with(const Kernel& kernel, int rows, int columns, int depth, const
     }
 }
 
-double cpu_seconds_of_thread() {
-    timespec now{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 // The processor time of the busiest thread: what all of them take on a machine that has nothing else to do. By the
 // clock on the wall a machine that compiles something beside would look many times slower than it is.
 double on_all(int threads, const std::function<void(int)>& work) {
     std::vector<double> took(static_cast<std::size_t>(threads));
     const auto timed = [&](int t) {
-        const double start = cpu_seconds_of_thread();
+        const double start = processor_s_of_thread();
         work(t);
-        took[static_cast<std::size_t>(t)] = cpu_seconds_of_thread() - start;
+        took[static_cast<std::size_t>(t)] = processor_s_of_thread() - start;
     };
     {
         std::vector<std::jthread> others;
@@ -248,7 +242,7 @@ CoreSpeed measure_core(const Machine& machine, double seconds) {
             CPU_SET(static_cast<unsigned>(here), &one);
             if (::sched_setaffinity(0, sizeof one, &one) == 0) speed.processor = here;
         }
-        const double wall = monotonic_seconds(), processor = cpu_seconds_of_thread();
+        const double wall = monotonic_seconds(), processor = processor_s_of_thread();
         speed.matmul_flops = measure_matmul(kernels().front(), 1, seconds / 2).max;
         // Three arrays of the last cache, but no more than what is touched in a moment.
         Machine small = machine;
@@ -256,7 +250,7 @@ CoreSpeed measure_core(const Machine& machine, double seconds) {
         small.last_level_cache = Bytes(std::clamp(machine.last_level_cache.v, 16 * kMiB, 24 * kMiB));
         speed.triad_bytes = measure_triad(small, 1, seconds / 2).max;
         speed.share_of_core =
-            std::min(1.0, (cpu_seconds_of_thread() - processor) / std::max(1e-9, monotonic_seconds() - wall));
+            std::min(1.0, (processor_s_of_thread() - processor) / std::max(1e-9, monotonic_seconds() - wall));
     }).join();
     return speed;
 }

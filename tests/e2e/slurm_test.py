@@ -6,8 +6,10 @@ do with runs. Where the packages are missing it says so and passes.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 
 import slurm_cluster
 from harness import check, wait_for
@@ -342,6 +344,47 @@ def test_a_node_that_is_late_is_named(t):
     check(found and found[0]["rank"] == 1 and found[0]["node"] == places[1], json.dumps(explanation["causes"], indent=1))
     text = t.call("explain", run).stdout
     check(f"rank 1 on {places[1]} works" in text, text)
+
+
+POOL = """import json, os, time
+rank, mine = int(os.environ["RANK"]), os.environ["STOKER_METRICS_FILE"]
+if rank > 0:
+    mine = mine.replace(".jsonl", f".rank-{rank}.jsonl")
+# Alike but for a little, as equal nodes are; the node of rank 5 is slowed.
+compute = 0.15 if rank == 5 else 0.05 + 0.0002 * rank
+for step in range(60):
+    time.sleep(0.2)
+    line = {"step": step, "step_s": 0.2, "compute_s": compute, "allreduce_s": 0.2 - compute, "time": time.time()}
+    with open(mine, "a") as file:
+        file.write(json.dumps(line) + "\\n")
+"""
+
+
+def test_a_slowed_node_is_held_against_its_pool(t):
+    """Among eight nodes one works longer than the others' spread makes likely: it is named, with the line that it is beyond."""
+    base = tempfile.mkdtemp(prefix="stoker-pool-")
+    os.chmod(base, 0o755)
+    pool = slurm_cluster.Cluster(base, nodes=8)
+    try:
+        t.write("server.yaml", SERVER.format(config=pool.config))
+        server = t.up("--config", os.path.join(t.work, "server.yaml"))
+        wait_for("the nodes of the pool", lambda: len(t.json("nodes")) == 8)
+        run = submit(t, "--ranks", "8", "--nodes", "8", "--", PYTHON, "-c", POOL)
+        view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+        check(view["run"]["state"] == "succeeded", t.call("logs", run, exit=None).stdout)
+        places = {rank["rank"]: rank["node"] for rank in view["attempts"][-1]["ranks"]}
+        check(len(set(places.values())) == 8, f"ranks on {places}")
+        explanation = json.loads(t.call("explain", run, "-o", "json").stdout)
+        found = [each for each in explanation["causes"] if each["cause"] == "straggler"]
+        check(found and found[0]["rank"] == 5 and found[0]["node"] == places[5], json.dumps(explanation, indent=1)[:4000])
+        text = " ".join(t.call("explain", run).stdout.split())
+        check(f"rank 5 on {places[5]} works" in text and f"the ranks on {places[5]} work 150 ms a step, beyond" in text
+              and "median of 8 nodes plus 4 MAD" in text, text)
+        server.terminate()
+        server.wait(60)
+    finally:
+        pool.close()
+        shutil.rmtree(base, ignore_errors=True)
 
 
 LINK = """import json, os, socket, sys, time

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "deploy/local/image_tools.h"
 #include "io/files.h"
 
 namespace stoker {
@@ -167,6 +169,21 @@ TEST(ImageTools, ComplaintsBecomeErrors) {
         EXPECT_EQ(error.kind(), kind) << said << " -> " << error.text();
         EXPECT_NE(error.message().find("reg.example/x:v1"), std::string::npos);
         EXPECT_EQ(error.message().find("parsing image name"), std::string::npos) << error.message();
+    }
+}
+
+// Nodes may reach registries and have logins that this machine has not: what cannot be asked from here refuses no run.
+TEST(ImageOfNodes, StaysAsItIsWrittenWhereItCannotBeAsked) {
+    const auto by = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    const std::string pinned = "registry.example/team/box:v1@sha256:" + std::string(64, 'a');
+    const auto same = pin_image_of_nodes(pinned, by);
+    ASSERT_TRUE(same.ok());
+    EXPECT_EQ(*same, pinned) << "and no registry is asked";
+    for (const char* image : {"127.0.0.1:1/team/box:v1", "/data/bundle", "oci-archive:/data/image.tar"}) {
+        const auto asked = pin_image_of_nodes(image, by);
+        ASSERT_FALSE(asked.ok()) << image;
+        EXPECT_EQ(asked.error().kind(), ErrorKind::unsupported) << asked.error().message();
+        EXPECT_NE(asked.error().message().find("stays as it is written"), std::string::npos) << asked.error().message();
     }
 }
 

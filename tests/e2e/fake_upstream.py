@@ -1,10 +1,11 @@
 """A server of the OpenAI API that does what the model's name tells it to, and logs what it sent. Threads, no libraries.
 
 The prompt's last message is JSON with any of: tokens (how many), gap (seconds between them), die_after, stall_after (tokens),
-usage (false: none), lie (completion tokens it claims), headless (no message_start), status, retry_after, says (plain text beside it), broken ("html", "nul", "short"), delay (before
-the head)."""
+usage (false: none), lie (completion tokens it claims), headless (no message_start), status, retry_after, says (plain text beside it), broken ("html", "nul", "short"), undone (no
+[DONE]), unfinished (no choice says why it ended), delay (before the head)."""
 
 import json
+import select
 import socket
 import ssl
 import struct
@@ -17,6 +18,8 @@ class Upstream:
         """tls: a pair of files, certificate and key."""
         self.word = word
         self.dies_at_once = False  # streams end behind their head
+        self.slow_s = 0            # before each head
+        self.orders = {}           # of its own, beside those of the prompt
         self.tls = None
         if tls:
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -89,13 +92,15 @@ class Upstream:
             order = json.loads(body["messages"][-1]["content"])
         except (KeyError, TypeError, ValueError, IndexError):
             order = {}
-        order = order if isinstance(order, dict) else {}
+        order = dict(order if isinstance(order, dict) else {}, **self.orders)
         tokens = int(order.get("tokens", 3))
         if body.get("max_tokens"):
             tokens = min(tokens, body["max_tokens"])
         prompt = int(order.get("prompt", 7))
         if order.get("delay"):
             time.sleep(order["delay"])
+        if self.slow_s and select.select([client], [], [], self.slow_s)[0]:
+            return False  # its client left: it sends nothing more
         if order.get("die_after") == -1:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
@@ -206,7 +211,7 @@ class Upstream:
             chunk("event: response.completed\ndata: " + json.dumps({"type": "response.completed", "sequence_number": tokens, "response": {
                 "id": "r1", "usage": {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"], "total_tokens": usage["total_tokens"]}}}) + "\n\n")
         else:
-            end = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": body["model"], "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+            end = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": body["model"], "choices": [{"index": 0, "delta": {}, "finish_reason": None if order.get("unfinished") else "stop"}]}
             if path.endswith("/v1/completions"):
                 end.update(object="text_completion", choices=[{"index": 0, "text": "", "finish_reason": "stop", "logprobs": None}])
             if asked:
@@ -214,7 +219,8 @@ class Upstream:
             chunk("data: " + json.dumps(end) + "\n\n")
             if asked and order.get("usage") is not False:
                 chunk("data: " + json.dumps({"id": "c1", "object": end["object"], "created": 1, "model": body["model"], "choices": [], "usage": usage}) + "\n\n")
-            chunk("data: [DONE]\n\n")
+            if not order.get("undone"):
+                chunk("data: [DONE]\n\n")
         client.sendall(b"0\r\n\r\n")
         return True
 

@@ -2,7 +2,10 @@
 errors in words that say whose they are."""
 
 import gzip
+import http.client
 import json
+import os
+import re
 import subprocess
 import time
 
@@ -129,6 +132,51 @@ def test_a_refusal_says_whose_limit_it_was(t):
     equal((status, answer["error"]["message"], headers["x-should-retry"]), (429, "the budget of this key does not cover this request", "false"), str(answer))
     status, _, answer = g.post(ask(), key="dora")
     check(status == 400 and answer["error"]["message"].endswith("ask for a smaller max_tokens, since it names none and 1024 are set aside"), str(answer))
+
+
+# Whoever asks why something was refused has a name to ask by, also where nothing came to the account.
+def test_every_refusal_has_a_name(t):
+    g = Gateway(t).start()
+    for status, answer in ((401, g.post(ask(), key="nobody")), (404, g.post(ask(), path="/v1/nothing")), (405, g.post(ask(), path="/v1/models")),
+                           (415, g.post(ask(), headers={"Content-Encoding": "br"})), (404, g.post(ask(model="nothing"))), (400, g.post("{"))):
+        equal(answer[0], status, str(answer))
+        check(re.fullmatch(r"req_[0-9A-HJKMNP-TV-Z]{26}", answer[1].get("x-request-id", "")), f"{status}: {answer[1]}")
+
+
+# A page in a browser asks with OPTIONS, without a key, whether it may ask at all.
+def test_pages_of_the_file_may_ask_from_a_browser(t):
+    g = Gateway(t, more="origins: ['https://chat.example']\n").start()
+
+    def ask_first(origin, path="/v1/chat/completions"):
+        connection = http.client.HTTPConnection("127.0.0.1", g.port, timeout=20)
+        connection.request("OPTIONS", path, headers=dict({"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,x-stainless-lang"},
+                                                         **({"Origin": origin} if origin else {})))
+        answer = connection.getresponse()
+        body = answer.read()
+        heads = {name.lower(): value for name, value in answer.getheaders()}
+        equal((answer.status, body, "content-length" in heads), (204, b"", False), "no body")
+        # The connection is good for what comes next.
+        connection.request("POST", path, json.dumps(ask()), dict({"Authorization": "Bearer stk_anna"}, **({"Origin": origin} if origin else {})))
+        answer = connection.getresponse()
+        answer.read()
+        equal(answer.status, 200, "the request itself")
+        connection.close()
+        return heads, answer.getheader("access-control-allow-origin")
+    heads, told = ask_first("https://chat.example")
+    equal((heads["access-control-allow-origin"], heads["access-control-allow-headers"], told),
+          ("https://chat.example", "authorization,x-stainless-lang", "https://chat.example"), "one that may")
+    check("POST" in heads["access-control-allow-methods"], str(heads))
+    for origin in ("https://other.example", None):
+        heads, told = ask_first(origin)
+        check(not any(name.startswith("access-control") for name in heads) and told is None, f"{origin}: {heads}")
+    # A refusal can be read by the page, too; a stream as well.
+    equal(g.post(ask(), key="nobody", headers={"Origin": "https://chat.example"})[1]["access-control-allow-origin"], "https://chat.example", "a refusal")
+    equal(g.post(ask(stream=True), headers={"Origin": "https://chat.example"})[1]["access-control-allow-origin"], "https://chat.example", "a stream")
+    # What comes behind it is not read without a key.
+    check(b"connection: close" in g.raw(b"OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{").lower(), "a body")
+    bad = Gateway(t, more="origins: ['https://chat.example/', chat.example]\n", folder="bad")
+    said = t.call("serve", "--config", os.path.join(bad.folder, "gateway.yaml"), exit=2).stderr
+    equal(said.count("is nowhere that a web page comes from"), 2, said)
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ class Stream:
 
 
 def ask(tokens=3, model="demo", **more):
-    order = {k: more.pop(k) for k in list(more) if k in ("gap", "die_after", "stall_after", "usage", "lie", "status", "retry_after", "says", "broken", "delay", "prompt")}
+    order = {k: more.pop(k) for k in list(more) if k in ("gap", "die_after", "stall_after", "usage", "lie", "status", "retry_after", "says", "broken", "delay", "prompt", "undone", "unfinished")}
     return dict({"model": model, "messages": [{"role": "user", "content": json.dumps(dict(order, tokens=tokens))}]}, **more)
 
 

@@ -6,7 +6,7 @@ import os
 import random
 
 from engine_shapes import ENGINES, SAYS_NOTHING, Engine, tokens_of
-from gateway_harness import Gateway, equal
+from gateway_harness import Gateway, ask, equal
 from gateway_tokens_test import BYTES
 from harness import check, main
 
@@ -192,6 +192,22 @@ def test_fewer_images_than_were_asked_for_cost_less(t):
         g.post({"model": "demo", "prompt": "a cat", "n": 3, "user": json.dumps({"answer": {"created": 1, "data": [{"b64_json": "AAAA"}] * sent}})}, "/v1/images/generations")
     row = g.settled(2)
     check("0.16" in json.dumps(row), f"four images: {row}")
+
+
+# Some servers end a stream without [DONE]. The answer is whole where each part of it says why it ended, and broken where none does.
+def test_a_stream_without_done_is_whole_where_it_says_why_it_ended(t):
+    g = Gateway(t).start()
+    for path in ("/v1/chat/completions", "/v1/completions"):
+        events = g.stream(ask(tokens=3, undone=True), path=path).rest()
+        equal((events[-1], "error" in "".join(events)), ("[DONE]", False), f"{path}: {events}")
+    row = g.settled(2)
+    equal((row["outcomes"], row["tokens_out"]), ({"ok": 2}, 6), "charged as told")
+    events = g.stream(ask(tokens=3, undone=True, unfinished=True)).rest()
+    check("error" in events[-1] and "[DONE]" not in events, str(events))
+    # Of two answers one has not ended.
+    events = g.stream(ask(tokens=3, undone=True, n=2)).rest()
+    check("error" in events[-1] and "[DONE]" not in events, str(events))
+    equal(g.settled(4)["outcomes"], {"ok": 2, "upstream_error": 2}, "and the others")
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ class Keycloak:
 
 def test_both_flows_and_roles_by_group(t):
     keycloak = Keycloak(t)
-    t.up("--config", t.write("server.yaml", CONFIG.format(issuer=keycloak.issuer)))
+    t.up("--listen", "127.0.0.1:0", "--config", t.write("server.yaml", CONFIG.format(issuer=keycloak.issuer)))
     t.call("org", "make", "hospital", "--project", "imaging")
     t.environment["XDG_CONFIG_HOME"] = os.path.join(t.base, "config")
     url = json.load(open(os.path.join(t.folder, "server.json")))["url"]

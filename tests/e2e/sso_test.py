@@ -100,7 +100,7 @@ class Browser:
 
 def server(t, people):
     issuer = provider_here(t, people)
-    t.up("--config", t.write("server.yaml", CONFIG.format(issuer=issuer)))
+    t.up("--listen", "127.0.0.1:0", "--config", t.write("server.yaml", CONFIG.format(issuer=issuer)))
     t.call("org", "make", "hospital", "--project", "imaging")
     t.environment["XDG_CONFIG_HOME"] = os.path.join(t.base, "config")
     return issuer, json.load(open(os.path.join(t.folder, "server.json")))["url"]
@@ -206,7 +206,7 @@ def test_tokens_that_open_nothing(t):
 
 
 def test_a_server_without_a_provider_says_so(t):
-    t.up()
+    t.up("--listen", "127.0.0.1:0")
     url = json.load(open(os.path.join(t.folder, "server.json")))["url"]
     said = t.call("login", "--sso", "--server", url, exit=None).stderr
     check("no provider for single sign-on" in said and "oidc:" in said, said)

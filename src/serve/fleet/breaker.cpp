@@ -40,7 +40,8 @@ BreakerState after_outcome(BreakerState state, ReplicaOutcome outcome, double no
         state.paused_until_s = std::max(state.paused_until_s, now_s + pause);
     }
     // A trial that its client gave up says nothing: the next request is one again.
-    if (outcome == ReplicaOutcome::client_left || outcome == ReplicaOutcome::our_deadline) {
+    if (outcome == ReplicaOutcome::client_left || outcome == ReplicaOutcome::our_deadline ||
+        outcome == ReplicaOutcome::outrun) {
         if (state.phase == BreakerPhase::trial) state.phase = BreakerPhase::open;
         return state;
     }

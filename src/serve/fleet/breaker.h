@@ -25,7 +25,8 @@ enum class ReplicaOutcome : std::uint8_t {
     busy,           // 429 or 503 with Retry-After
     request_error,  // 4xx
     client_left,
-    our_deadline
+    our_deadline,
+    outrun  // another one answered the same request first
 };
 bool is_failure(ReplicaOutcome outcome);
 
@@ -63,7 +64,7 @@ double slow_start_weight(double seconds_since_ready, std::uint64_t requests_sinc
 constexpr std::array<std::pair<BreakerPhase, std::string_view>, 3> enum_names(BreakerPhase) {
     return {{{BreakerPhase::closed, "closed"}, {BreakerPhase::open, "open"}, {BreakerPhase::trial, "trial"}}};
 }
-constexpr std::array<std::pair<ReplicaOutcome, std::string_view>, 11> enum_names(ReplicaOutcome) {
+constexpr std::array<std::pair<ReplicaOutcome, std::string_view>, 12> enum_names(ReplicaOutcome) {
     return {{{ReplicaOutcome::ok, "ok"},
              {ReplicaOutcome::refused, "refused"},
              {ReplicaOutcome::unreachable, "unreachable"},
@@ -74,7 +75,8 @@ constexpr std::array<std::pair<ReplicaOutcome, std::string_view>, 11> enum_names
              {ReplicaOutcome::busy, "busy"},
              {ReplicaOutcome::request_error, "request_error"},
              {ReplicaOutcome::client_left, "client_left"},
-             {ReplicaOutcome::our_deadline, "our_deadline"}}};
+             {ReplicaOutcome::our_deadline, "our_deadline"},
+             {ReplicaOutcome::outrun, "outrun"}}};
 }
 
 }  // namespace stoker

@@ -111,10 +111,19 @@ private:
         if (form_.tls_cert.empty() != form_.tls_key.empty())
             return problem("tls_cert and tls_key are given together or not at all", "",
                            place(form_.at, form_.tls_cert.empty() ? "tls_key" : "tls_cert"));
+        for (const std::string& origin : form_.origins) add_origin(origin);
         if (form_.traces) add_traces(*form_.traces);
         if (form_.shared_limits) add_shared_limits(*form_.shared_limits);
         read_pem("tls_cert", form_.tls_cert, o.certificate_pem, form_.at);
         read_pem("tls_key", form_.tls_key, o.key_pem, form_.at);
+    }
+    void add_origin(const std::string& origin) {
+        const bool plain = split_url(origin).path.empty() && !origin.ends_with('/');
+        if (origin != "*" && (!plain || !http::read_server_url(origin)))
+            problem("origins: '" + printable(origin, 200) + "' is nowhere that a web page comes from",
+                    "scheme, host and port as https://chat.example.org, without a slash at the end",
+                    place(form_.at, "origins"));
+        config_.setup->origins.push_back(origin);
     }
     void add_shared_limits(const SharedLimitsForm& form) {
         SharedLimits& shared = config_.options.shared_limits;
@@ -298,6 +307,13 @@ private:
             problem("queue: without max_outstanding nothing is ever full",
                     "say max_outstanding as well, or leave it out", place(form.at, "queue"));
         if (form.queue) model.queue_s = form.queue->v;
+        const bool alone = form.endpoint.empty() && form.upstreams.size() < 2;
+        if (form.hedge && (alone || form_.max_attempts.value_or(2) < 2))
+            problem(alone ? "hedge: one upstream has no second beside it"
+                          : "hedge: with max_attempts: 1 a request goes to one replica only",
+                    alone ? "name another one in upstreams, or leave it out" : "allow 2, or leave it out",
+                    place(form.at, "hedge"));
+        if (form.hedge) model.hedge_s = form.hedge->v;
         if (!config_.setup->models.emplace(form.name, std::move(model)).second)
             problem(fmt::format("models: '{}' is there twice", printable(form.name, 100)), "", place(form.at, "name"));
     }

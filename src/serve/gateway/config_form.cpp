@@ -85,6 +85,10 @@ RecordTable<ModelForm> model_table() {
     t.seconds("queue", &ModelForm::queue,
               "How long a request waits where each upstream has max_outstanding; refused at once when nothing is said.",
               "30s", 0.1, 3600);
+    t.seconds("hedge", &ModelForm::hedge,
+              "A request whose first byte has not come for so long is sent to a second replica as well, and whichever "
+              "answers first is taken; of ten requests one at most. Never when nothing is said.",
+              "2s", 0.1, 3600);
     return t;
 }
 template <class Form>
@@ -146,6 +150,10 @@ const RecordTable<GatewayForm>& gateway_table() {
                "127.0.0.1:8080");
         t.text("tls_cert", &GatewayForm::tls_cert, "Certificate chain, PEM.", "gateway.pem");
         t.text("tls_key", &GatewayForm::tls_key, "Its key, PEM.", "gateway-key.pem");
+        t.list_of_text("origins", &GatewayForm::origins,
+                       "Web pages that may ask from a browser (CORS), as the browser names where they come from: "
+                       "scheme, host and port; [\"*\"]: all of them. None when nothing is said.",
+                       "[\"https://chat.example.org\"]");
         t.count("threads", &GatewayForm::threads, "Event loops; 1 when nothing is said.", "4", 1, 256);
         t.count("name", &GatewayForm::name,
                 "A number of its own, where there are several gateways; 0 when nothing is said.", "1", 0, 65535);

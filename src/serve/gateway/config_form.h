@@ -33,7 +33,7 @@ struct ModelForm {
     std::optional<ObjectiveForm> objective;
     std::optional<PriceForm> price;
     std::optional<int> default_output_tokens, max_outstanding;
-    std::optional<Seconds> queue;
+    std::optional<Seconds> queue, hedge;
     std::map<std::string, SourcePos> at;
 };
 struct KeyForm {
@@ -78,6 +78,7 @@ struct TimeoutForm {
 enum class Reservation : std::uint8_t { likely, strict };
 struct GatewayForm {
     std::string listen, tls_cert, tls_key;
+    std::vector<std::string> origins;
     std::optional<int> threads, name, max_attempts;
     std::optional<Bytes> max_body, stream_buffer;
     std::optional<LedgerForm> ledger;

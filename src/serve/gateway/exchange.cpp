@@ -38,16 +38,6 @@ constexpr std::array<std::string_view, 17> kNotForwarded = {"host",
                                                             "api-key",
                                                             "idempotency-key"};
 
-RequestKey new_request(std::uint64_t gateway, SplitMix& random) {
-    RequestKey key{};
-    const auto ms = static_cast<std::uint64_t>(wall_clock_us() / 1000);
-    const std::uint64_t drawn = random.next();
-    for (std::size_t i = 0; i < 6; ++i) key[i] = static_cast<std::uint8_t>(ms >> (40 - 8 * i));
-    for (std::size_t i = 0; i < 2; ++i) key[6 + i] = static_cast<std::uint8_t>(gateway >> (8 - 8 * i));
-    for (std::size_t i = 0; i < 8; ++i) key[8 + i] = static_cast<std::uint8_t>(drawn >> (8 * i));
-    return key;
-}
-
 }  // namespace
 
 Exchange::Exchange(Loop& loop, GatewayClient& client, std::shared_ptr<const Setup> setup, const KeySetup& key,
@@ -58,7 +48,7 @@ Exchange::Exchange(Loop& loop, GatewayClient& client, std::shared_ptr<const Setu
       key_(key),
       endpoint_(endpoint),
       began_us_(monotonic_clock_us()) {
-    reserve_.request = new_request(loop.shared().options.name, loop.random());
+    reserve_.request = loop.new_request();
     ++loop_.shared().counters.under_way;
 }
 
@@ -101,21 +91,29 @@ void Exchange::name_model(const std::string& upstream_name) {
     body_at_ = 0;
 }
 
-void Exchange::attempt(bool fresh) {
-    count_by(*model_);
-    const Choices choices = choices_of(loop_, *model_);
+RouteDecision Exchange::choose_replica(const Choices& choices) {
     const double output = model_->board ? expected_output_ : static_cast<double>(reserve_.out_reserve);
     PrefixMatches matches;
     if (!prefix_.empty() && choices.views.size() > 1)
         matches = loop_.prefixes().find(prefix_, static_cast<double>(kPrefixBlockBytes) / wire::kLikelyBytesPerToken);
-    const RouteDecision decision = choose(choices,
-                                          {.prompt_tokens = static_cast<double>(reserve_.in_estimate),
-                                           .output_tokens = output,
-                                           .cached = matches.span(),
-                                           .session = affinity_,
-                                           .tried = tried_},
-                                          loop_.random());
+    return choose(choices,
+                  {.prompt_tokens = static_cast<double>(reserve_.in_estimate),
+                   .output_tokens = output,
+                   .cached = matches.span(),
+                   .session = affinity_,
+                   .tried = tried_},
+                  loop_.random());
+}
+
+void Exchange::attempt(bool fresh) {
+    count_by(*model_);
+    const Choices choices = choices_of(loop_, *model_);
+    const RouteDecision decision = choose_replica(choices);
     if (!decision) return nobody_takes_it(decision.reason, choices.pause_s);
+    send_to(choices, decision, fresh);
+}
+
+void Exchange::send_to(const Choices& choices, const RouteDecision& decision, bool fresh) {
     UpstreamSetup made;
     const UpstreamSetup& chosen = upstream_of(choices, *model_, decision.replica, made);
     Replica& replica = loop_.replica(chosen.id);
@@ -156,7 +154,7 @@ void Exchange::attempt(bool fresh) {
     parser_->on_head = [this] { on_head(); };
     answer_begun_ = false;
     upstream_ = UpstreamConnection::obtain(loop_, replica, chosen, fresh);
-    if (upstream_ == nullptr) return upstream_failed(ReplicaOutcome::unreachable);
+    if (upstream_ == nullptr) return upstream_failed(nullptr, ReplicaOutcome::unreachable);
     upstream_->begin(this, request_);
 }
 
@@ -295,13 +293,20 @@ void Exchange::nobody_takes_it(RouteReason reason, double pause_s) {
                                                       : 5});
 }
 
-void Exchange::upstream_failed(ReplicaOutcome outcome) {
+void Exchange::upstream_failed(const UpstreamConnection* connection, ReplicaOutcome outcome) {
+    if (other_ && connection == other_->upstream) swap_sent();
     const bool stale =
         upstream_ != nullptr && upstream_->reused() && !answer_begun_ && outcome == ReplicaOutcome::broke;
     const std::uint64_t failed = replica_;
     drop_upstream();
     leave_replica(stale ? ReplicaOutcome::our_deadline : outcome);
     if (ended_ || over_) return;
+    if (other_) {  // which goes on, as if it had been sent alone
+        tried_.push_back(failed);
+        swap_sent();
+        other_.reset();
+        return;
+    }
     // It had closed the connection that it kept for us: nobody's fault, and it saw nothing of the request.
     if (stale) {
         --attempts_;
@@ -352,20 +357,21 @@ void Exchange::forget_request() {
     forwarded_ = original_ = {};
 }
 
-void Exchange::upstream_closed() {
+void Exchange::upstream_closed(const UpstreamConnection* connection) {
     if (parser_ && answer_begun_) {
         parser_->finish();
         if (parser_->state() == HttpResponseParser::State::complete) return on_complete();
     }
-    upstream_failed(ReplicaOutcome::broke);
+    upstream_failed(connection, ReplicaOutcome::broke);
 }
 
-void Exchange::upstream_sent(std::string_view bytes) {
+void Exchange::upstream_sent(UpstreamConnection* connection, std::string_view bytes) {
+    if (other_ && !take_first(connection, bytes)) return;
     answer_begun_ = true;
     last_us_ = monotonic_clock_us();
     parser_->feed(bytes);
     if (over_ || upstream_ == nullptr) return;
-    if (parser_->state() == HttpResponseParser::State::broken) return upstream_failed(ReplicaOutcome::broke);
+    if (parser_->state() == HttpResponseParser::State::broken) return upstream_failed(upstream_, ReplicaOutcome::broke);
     if (parser_->state() == HttpResponseParser::State::complete) return on_complete();
     if (streaming_) push();
 }
@@ -388,11 +394,13 @@ void Exchange::sweep(std::int64_t now_us) {
         return static_cast<double>(now_us - since) > seconds * kUs;
     };
     if (upstream_->connecting()) {
-        if (passed(attempt_us_, timeouts.connect_s)) upstream_failed(ReplicaOutcome::unreachable);
+        if (passed(attempt_us_, timeouts.connect_s)) upstream_failed(upstream_, ReplicaOutcome::unreachable);
     } else if (client_.backlog() > 0) {
         last_us_ = now_us;  // the client is slow, not the upstream
     } else if (passed(last_us_, answer_begun_ ? timeouts.silence_s : timeouts.first_byte_s)) {
-        upstream_failed(ReplicaOutcome::silent);
+        upstream_failed(upstream_, ReplicaOutcome::silent);
+    } else if (model_->hedge_s > 0 && !answer_begun_ && passed(attempt_us_, model_->hedge_s)) {
+        hedge();
     }
 }
 

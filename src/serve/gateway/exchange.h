@@ -33,6 +33,7 @@ namespace stoker::gateway {
 class Loop;
 class GatewayClient;
 class UpstreamConnection;
+struct Choices;
 
 class Exchange {
 public:
@@ -48,10 +49,10 @@ public:
     void share_told(const std::optional<AdmitDecision>& decision);
     std::uint64_t asked_for() const { return asked_for_; }  // what it waits for; 0: for no such thing
 
-    // From the upstream.
-    void upstream_sent(std::string_view bytes);
-    void upstream_closed();
-    void upstream_failed(ReplicaOutcome outcome);
+    // From the upstream; of which connection, since a request may be on two of them.
+    void upstream_sent(UpstreamConnection* connection, std::string_view bytes);
+    void upstream_closed(const UpstreamConnection* connection);
+    void upstream_failed(const UpstreamConnection* connection, ReplicaOutcome outcome);
     // From the client and the loop.
     void client_left();
     void client_drained();  // there is room again
@@ -98,7 +99,14 @@ private:
     bool begin_again();
     void forget_request();  // it is not sent again
     void make_request(const HttpRequest& request, const wire::BodyScan& scan);
+    RouteDecision choose_replica(const Choices& choices);
     void attempt(bool fresh = false);
+    void send_to(const Choices& choices, const RouteDecision& decision, bool fresh);
+    // A second replica for a request whose first byte does not come: exchange_hedge.cpp.
+    void hedge();
+    void swap_sent();
+    bool take_first(UpstreamConnection* connection, std::string_view bytes);
+    void drop_other();
     void leave_replica(ReplicaOutcome outcome, double retry_after_s = 0);
     void on_head();
     bool on_piece(std::string_view piece);
@@ -106,6 +114,8 @@ private:
     bool on_data(std::string_view event, std::string_view data);
     void on_complete();
     void begin_message();  // of the Anthropic API, which the upstream left out
+    bool says_it_is_whole() const;
+    void end_without_done();
     void end_stream(std::string_view last_event);
     void show(std::string_view bytes);
     void emit(std::string_view event);
@@ -184,6 +194,16 @@ private:
     std::shared_ptr<ReplicaLoad> load_;  // of a replica of an endpoint
     RequestSample sample_;
     double expected_output_ = 0;
+    // Of a request that is on two connections, the one that upstream_ and its likes are not.
+    struct Sent {
+        UpstreamConnection* upstream = nullptr;
+        std::uint64_t replica = 0;
+        double prompt = 0, output = 0;
+        std::shared_ptr<ReplicaLoad> load;
+        RequestSample sample;
+        std::int64_t attempt_us = 0, last_us = 0;
+    };
+    std::unique_ptr<Sent> other_;
     std::vector<std::uint64_t> tried_;
     std::string attempts_text_;
     int attempts_ = 0;
@@ -203,6 +223,8 @@ private:
     bool prompt_untold_ = false;                  // usage_.in is our count
     std::unique_ptr<wire::ChoiceTally> choices_;  // where several answers were asked for: usage_ is what it comes to
     std::uint32_t hidden_answers_ = 1;            // so many are written for one that is shown
+    std::uint64_t answers_ = 1;                   // that were asked for
+    bool finished_ = false;                       // one of them said why it ended
     std::uint64_t text_bytes_ = 0, sequence_ = 0;
     TokenCount count_;
     std::uint64_t prompt_bytes_ = 0, prompt_items_ = 0, media_parts_ = 0;

@@ -91,6 +91,7 @@ bool Exchange::on_data(std::string_view event, std::string_view data) {
     const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, data, count_.texts(), pieces());
     if (!scan.sound) return false;
     if (choices_) choices_->see_event(scan);
+    finished_ = finished_ || scan.finished;
     if (scan.failed) {
         ++loop_.shared().counters.failed;
         fail(LedgerOutcome::upstream_error,
@@ -181,7 +182,8 @@ void Exchange::on_complete() {
         }
         return;
     }
-    if (streaming_) return upstream_failed(ReplicaOutcome::broke);  // no [DONE], or no stream of events at all
+    if (streaming_ && says_it_is_whole()) return end_without_done();
+    if (streaming_) return upstream_failed(upstream_, ReplicaOutcome::broke);  // or no stream of events at all
     HttpResponse& response = parser_->response();
     const int status = response.status;
     const bool again = status == 429 || status == 503 || status == 502 || status == 504;
@@ -258,18 +260,11 @@ void Exchange::on_complete() {
     finish(std::move(out));
 }
 
-void Exchange::end_stream(std::string_view last_event) {
-    ended_ = true;
-    if (upstream_ != nullptr) leave_replica(ReplicaOutcome::ok);
-    if (!settle(LedgerOutcome::ok, 200, false)) return ledger_failed();
-    if (name_) kept_ = KeptAnswer{.request_id = request_id()};
-    finish(last_piece(last_event));
-}
-
 std::string Exchange::head_of_answer(int status, std::string_view type) const {
     std::string out;
     out.reserve(512);
     append_head(out, status, type);
+    client_.append_page_headers(out);
     append_header(out, "x-request-id", request_id());
     if (dialect() == Dialect::messages) append_header(out, "request-id", request_id());
     append_limit_headers(out, admitted_);
@@ -316,6 +311,7 @@ void Exchange::client_drained() {
 bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
     if (settled_) return true;
     settled_ = true;
+    drop_other();
     loop_.no_longer_waits(reserve_lsn_);
     if (streaming_) loop_.streams(this, false);
     Shared& shared = loop_.shared();
@@ -377,121 +373,6 @@ void Exchange::tell_board(LedgerOutcome outcome, const wire::Usage& used) {
         }
     }
     model_->board->ended(sample_);
-}
-
-void Exchange::finish(std::string final_bytes) {
-    final_ = std::move(final_bytes);
-    Ledger* ledger = loop_.shared().ledger.get();
-    if (ledger == nullptr || ledger->durable() >= settle_lsn_) return complete();
-    if (ready_) client_.flush();
-    if (!over_) loop_.wait_for_commit(settle_lsn_, this);  // else the client has left meanwhile
-}
-
-void Exchange::complete() {
-    if (over_) return;
-    over_ = true;
-    loop_.no_longer_waits(settle_lsn_);
-    // A stream whose body has not ended yet is not waited for.
-    drop_upstream();
-    leave_replica(ReplicaOutcome::our_deadline);
-    if (name_ && kept_) name_->answered(std::move(*kept_));
-    client_.queue(held_);
-    client_.queue(final_);
-    client_.exchange_done(keep_ && client_.keeps_open());
-}
-
-void Exchange::committed() {
-    if (over_) return;
-    const Ledger& ledger = *loop_.shared().ledger;
-    if (ledger.failed()) return ledger_failed();
-    const std::uint64_t durable = ledger.durable();
-    if (settled_ && durable >= settle_lsn_) return complete();
-    if (ready_ || durable < reserve_lsn_) return;
-    ready_ = true;
-    if (held_.empty()) return;
-    head_shown_ = true;
-    client_.queue(held_);
-    held_ = {};
-    client_.flush();
-}
-
-void Exchange::ledger_failed() {
-    if (over_) return;
-    ended_ = true;
-    keep_ = false;
-    drop_upstream();
-    leave_replica(ReplicaOutcome::our_deadline);
-    settle(LedgerOutcome::rejected, 503, head_shown_);
-    held_.clear();
-    final_.clear();
-    const Refusal why{.status = 503,
-                      .type = "overloaded",
-                      .code = "ledger_unavailable",
-                      .message = "the account of this request could not be written",
-                      .retry_after_s = 5};
-    if (head_shown_) {
-        final_ = last_piece(error_event(why, dialect(), sequence_));
-    } else {
-        const std::string body = error_body(why, dialect());
-        final_ = head_of_answer(503, "application/json");
-        append_number_header(final_, "retry-after", why.retry_after_s);
-        append_number_header(final_, "content-length", static_cast<std::int64_t>(body.size()));
-        final_ += "\r\n" + body;
-    }
-    complete();
-}
-
-void Exchange::fail(LedgerOutcome outcome, const Refusal& why) {
-    if (ended_ || over_) return;
-    if (std::exchange(waiting_, nullptr)) {
-        asked_for_ = 0;
-        refuse(why);
-        if (!over_) client_.exchange_done(false);
-        return;
-    }
-    ended_ = true;
-    ++loop_.shared().counters.failed;
-    drop_upstream();
-    leave_replica(ReplicaOutcome::our_deadline);
-    const bool shown = head_shown_;
-    const bool kept = settle(outcome, why.status, shown);
-    if (!kept) return ledger_failed();
-    std::string out;
-    if (shown) {
-        keep_ = false;
-        out = last_piece(error_event(why, dialect(), sequence_));
-    } else {
-        held_.clear();
-        const std::string body = error_body(why, dialect());
-        out = head_of_answer(why.status, "application/json");
-        if (attempts_ == 1) append_header(out, "x-stoker-attempts", attempts_text_);
-        append_again_headers(out, why);
-        append_number_header(out, "content-length", static_cast<std::int64_t>(body.size()));
-        out += "\r\n" + body;
-    }
-    finish(std::move(out));
-}
-
-void Exchange::cut(LedgerOutcome outcome, const Refusal& why) {
-    if (ended_ || over_) return;
-    drop_upstream();
-    leave_replica(ReplicaOutcome::our_deadline);
-    fail(outcome, why);
-}
-
-void Exchange::client_left() {
-    if (over_) return;
-    over_ = true;
-    if (waiting_) return;  // nothing was taken yet
-    const bool was_ended = ended_;
-    ended_ = true;
-    drop_upstream();
-    leave_replica(ReplicaOutcome::client_left);
-    if (!was_ended) {
-        ++loop_.shared().counters.cancels;
-        settle(LedgerOutcome::client_cancel, 499, true);
-    }
-    loop_.no_longer_waits(settle_lsn_);
 }
 
 }  // namespace stoker::gateway

@@ -158,6 +158,7 @@ bool Exchange::go_on(const HttpRequest& request, const wire::BodyScan& scan) {
     }
     wants_stream_ = scan.stream;
     make_request(request, scan);
+    if (model_->hedge_s > 0) loop_.earn_hedge(model_->id);
     if (!take_cap() && !fall_back()) {
         const std::int64_t now_us = wall_clock_us();
         const std::int64_t end_us = budget_period_end_us(loop_.shared().options.budget_period, now_us);
@@ -198,6 +199,7 @@ void Exchange::set_aside(const wire::BodyScan& scan, std::string_view body) {
     open_ended_ = generates && !scan.max_tokens;
     const std::int64_t each = !generates ? 0 : scan.max_tokens.value_or(model_->default_output_tokens);
     const std::int64_t answers = scan.answers * scan.prompts;
+    answers_ = static_cast<std::uint64_t>(answers);
     const std::int64_t out =
         std::min<std::int64_t>(std::min<std::int64_t>(each * scan.choices, UINT32_MAX) * scan.prompts, UINT32_MAX);
     if (answers > 1 && (endpoint_.meter == wire::Meter::chat || endpoint_.meter == wire::Meter::completion))

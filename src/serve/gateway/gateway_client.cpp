@@ -73,6 +73,34 @@ Refusal GatewayClient::late_request() {
 void GatewayClient::hear(const HttpRequest& head) {
     speaks_messages_ = wire::speaks_messages(head.path) || head.headers.find("anthropic-version");
     head_only_ = head.method == "HEAD";
+    origin_.clear();
+    const auto origin = head.headers.find("origin");
+    if (!origin) return;
+    const auto setup = loop_.shared().setup();
+    for (const std::string& may : setup->origins)
+        if (may == "*" || may == *origin) origin_ = may;
+    if (asks_what_may_be(head)) page_headers_ = head.headers.find("access-control-request-headers").value_or("");
+}
+
+void GatewayClient::append_page_headers(std::string& out) const {
+    if (origin_.empty()) return;
+    append_header(out, "access-control-allow-origin", origin_);
+    append_header(out, "access-control-expose-headers", "*");
+    append_header(out, "vary", "origin");
+}
+
+void GatewayClient::say_what_may_be() {
+    std::string out;
+    append_head(out, 204, "");
+    append_header(out, "allow", "GET, HEAD, POST, DELETE, OPTIONS");
+    append_page_headers(out);
+    if (!origin_.empty()) {
+        append_header(out, "access-control-allow-methods", "GET, HEAD, POST, DELETE");
+        if (!page_headers_.empty()) append_header(out, "access-control-allow-headers", page_headers_);
+        append_header(out, "access-control-max-age", "600");
+    }
+    append_header(out, "connection", keeps_open() ? "keep-alive" : "close");
+    send_whole(out += "\r\n");
 }
 
 std::optional<Refusal> GatewayClient::authenticate(const HttpRequest& head) {
@@ -275,6 +303,7 @@ void GatewayClient::models(const HttpRequest& request) {
 void GatewayClient::answer(int status, std::string_view type, std::string_view body) {
     std::string out;
     append_head(out, status, type);
+    append_page_headers(out);
     append_number_header(out, "content-length", static_cast<std::int64_t>(body.size()));
     append_header(out, "connection", keeps_open() ? "keep-alive" : "close");
     out.append("\r\n").append(head_only_ ? "" : body);
@@ -285,8 +314,11 @@ void GatewayClient::refuse(const Refusal& refusal, std::string_view more_headers
     const std::string body = error_body(refusal, speaks_messages_ ? Dialect::messages : Dialect::openai);
     std::string out;
     append_head(out, refusal.status, "application/json");
-    if (!request_id.empty()) append_header(out, "x-request-id", request_id);
-    if (!request_id.empty() && speaks_messages_) append_header(out, "request-id", request_id);
+    append_page_headers(out);
+    // Also what came to no account has a name, for whoever asks about it.
+    const std::string id = request_id.empty() ? request_text(loop_.new_request()) : std::string(request_id);
+    append_header(out, "x-request-id", id);
+    if (speaks_messages_) append_header(out, "request-id", id);
     append_again_headers(out, refusal);
     if (refusal.status == 401) append_header(out, "www-authenticate", "Bearer");
     out += more_headers;
@@ -299,6 +331,7 @@ void GatewayClient::refuse(const Refusal& refusal, std::string_view more_headers
 void GatewayClient::replay(const KeptAnswer& answer) {
     std::string out;
     append_head(out, answer.status, answer.type);
+    append_page_headers(out);
     append_header(out, "x-request-id", answer.request_id);
     if (speaks_messages_) append_header(out, "request-id", answer.request_id);
     append_header(out, "idempotent-replayed", "true");

@@ -39,10 +39,14 @@ public:
     virtual bool keeps_open() const = 0;
     virtual void exchange_done(bool keep_open) = 0;  // all of the answer is queued
     void refuse(const Refusal& refusal, std::string_view more_headers = {}, std::string_view request_id = {});
-    void replay(const KeptAnswer& answer);  // of another request of the same name
+    void append_page_headers(std::string& out) const;  // for a web page whose origin may ask
+    void replay(const KeptAnswer& answer);             // of another request of the same name
 
 protected:
-    void hear(const HttpRequest& head);                            // in whose words it asks
+    void hear(const HttpRequest& head);  // in whose words it asks, and from which page
+    // A browser asks with OPTIONS, without a key, what a page of another place may ask.
+    static bool asks_what_may_be(const HttpRequest& head) { return head.method == "OPTIONS"; }
+    void say_what_may_be();
     std::optional<Refusal> authenticate(const HttpRequest& head);  // why not
     void dispatch(HttpRequest request);
     void answer(int status, std::string_view type, std::string_view body);
@@ -66,8 +70,9 @@ private:
     std::string secret_;             // that key_ was found by
     std::uint64_t version_ = 0;      // of the setup when it was
     const bool own_;
-    bool speaks_messages_ = false;  // the Anthropic API
-    bool head_only_ = false;        // it asks for no body
+    bool speaks_messages_ = false;       // the Anthropic API
+    bool head_only_ = false;             // it asks for no body
+    std::string origin_, page_headers_;  // of a page that may ask: where it comes from, and what it wants to send
 };
 
 }  // namespace stoker::gateway

@@ -30,6 +30,10 @@ Http2Stream::Http2Stream(Loop& loop, Http2Session& connection, std::int32_t id, 
 
 void Http2Stream::begin(const HttpRequest& head, bool waits) {
     // Before the body is read: who may not ask has nothing to send.
+    if (asks_what_may_be(head)) {
+        hear(head);
+        return say_what_may_be();
+    }
     if (const auto why = authenticate(head)) return refuse(*why);
     if (waits) connection_.wire().interim(id_);
 }

@@ -17,6 +17,7 @@ namespace stoker::gateway {
 namespace {
 
 constexpr int kTurnMs = 100, kHoldingTurnMs = 10, kGatherMs = 1;
+constexpr double kHedgesAtOnce = 3, kHedgesOfARequest = 0.1, kMostHedges = 10;
 constexpr std::int64_t kMarkEveryUs = 1'000'000, kSweepEveryUs = 100'000;
 
 Error not_listening(const GatewayOptions& options, std::uint16_t port) {
@@ -229,6 +230,28 @@ void Loop::forget_replicas() {
     std::erase_if(replicas_, [&](const auto& each) {
         return each.second.outstanding == 0 && each.second.connections == 0 && !known.contains(each.first);
     });
+}
+
+RequestKey Loop::new_request() {
+    RequestKey key{};
+    const auto ms = static_cast<std::uint64_t>(wall_clock_us() / 1000);
+    const std::uint64_t gateway = shared_.options.name, drawn = random_.next();
+    for (std::size_t i = 0; i < 6; ++i) key[i] = static_cast<std::uint8_t>(ms >> (40 - 8 * i));
+    for (std::size_t i = 0; i < 2; ++i) key[6 + i] = static_cast<std::uint8_t>(gateway >> (8 - 8 * i));
+    for (std::size_t i = 0; i < 8; ++i) key[8 + i] = static_cast<std::uint8_t>(drawn >> (8 * i));
+    return key;
+}
+
+void Loop::earn_hedge(std::uint64_t model) {
+    double& left = hedges_.try_emplace(model, kHedgesAtOnce).first->second;
+    left = std::min(left + kHedgesOfARequest, kMostHedges);
+}
+
+bool Loop::take_hedge(std::uint64_t model) {
+    double& left = hedges_.try_emplace(model, kHedgesAtOnce).first->second;
+    if (left < 1) return false;
+    left -= 1;
+    return true;
 }
 
 PrefixIndex& Loop::prefixes() {

@@ -41,8 +41,8 @@ class UpstreamConnection;
 
 struct Counters {
     std::atomic<std::uint64_t> connections{0}, requests{0}, refused{0}, failed{0}, retries{0}, cancels{0},
-        slow_consumers{0}, http2_connections{0}, http2_calmed{0}, tokens_in{0}, tokens_out{0}, picousd{0}, drift{0},
-        counted{0}, unaccounted{0};
+        slow_consumers{0}, hedges{0}, hedges_won{0}, http2_connections{0}, http2_calmed{0}, tokens_in{0}, tokens_out{0},
+        picousd{0}, drift{0}, counted{0}, unaccounted{0};
     std::atomic<std::int64_t> open_sessions{0}, streams{0}, under_way{0}, held{0};
 };
 
@@ -117,6 +117,11 @@ public:
     std::size_t scratch_size() const { return scratch_.size(); }
     SplitMix& random() { return random_; }
     Holding& holding() { return holding_; }
+    RequestKey new_request();
+    // Requests of a model that may be on two replicas: three, and one more for each ten that came.
+    void earn_hedge(std::uint64_t model);
+    bool take_hedge(std::uint64_t model);
+    void return_hedge(std::uint64_t model) { hedges_[model] += 1; }
     PrefixIndex& prefixes();
     void forget_prefixes(std::uint64_t replica) {
         if (prefixes_) prefixes_->forget(replica);
@@ -178,6 +183,7 @@ private:
     std::unordered_map<std::uint64_t, Replica> replicas_;
     std::unordered_map<std::uint64_t, wire::BytesPerToken> bytes_per_token_, prompt_bytes_per_token_;
     std::unordered_map<std::uint64_t, wire::TemplateTokens> template_tokens_;
+    std::unordered_map<std::uint64_t, double> hedges_;  // that are left, by model
     std::unordered_map<std::uint64_t, ModelFigures*> model_figures_;
     std::unordered_map<std::uint64_t, ProjectFigures*> project_figures_;
     std::unique_ptr<PrefixIndex> prefixes_;       // made where a model has more than one replica

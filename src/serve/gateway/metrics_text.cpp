@@ -21,6 +21,8 @@ std::string metrics_text(const Shared& shared) {
     put("refused_total", "counter", "Requests that key or limits refused.", c.refused.load());
     put("failed_total", "counter", "Requests that failed here or upstream.", c.failed.load());
     put("retries_total", "counter", "Requests that went to another replica.", c.retries.load());
+    put("hedges_total", "counter", "Requests that went to a second replica beside the first.", c.hedges.load());
+    put("hedges_won_total", "counter", "Requests that the second replica answered first.", c.hedges_won.load());
     put("cancels_total", "counter", "Requests whose client left.", c.cancels.load());
     put("slow_consumer_closes_total", "counter", "Clients that did not read.", c.slow_consumers.load());
     put("settled_tokens_in_total", "counter", "Prompt tokens charged.", c.tokens_in.load());

@@ -169,11 +169,14 @@ void Session::process() {
         // Before the body is read: who may not ask has nothing to send.
         window_us_ = monotonic_clock_us();
         window_bytes_ = 0;
-        if (const auto why = authenticate(parser_.request())) {
+        const bool asks = asks_what_may_be(parser_.request());
+        if (asks) hear(parser_.request());
+        const auto why = asks ? std::nullopt : authenticate(parser_.request());
+        if (asks || why) {
             // What is left of the body would be taken for the next request.
             keep_alive_ = keep_alive_ && parser_.state() == State::complete;
             if (keep_alive_) parser_.take();
-            return refuse(*why);
+            return asks ? say_what_may_be() : refuse(*why);
         }
         authenticated_ = true;
         if (parser_.state() == State::body && parser_.expects_continue()) {

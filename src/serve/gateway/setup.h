@@ -56,6 +56,7 @@ struct ModelSetup {
     std::vector<UpstreamSetup> upstreams;
     std::shared_ptr<ReplicaBoard> board;  // of an endpoint: in place of upstreams
     double queue_s = 0;  // a request waits so long when all upstreams are full; of an endpoint the board says it
+    double hedge_s = 0;  // without a first byte for so long it goes to a second replica as well; 0: never
     std::vector<std::string> projects;  // whose keys see it; empty: all
     TokenPrice price;
     std::uint32_t price_version = 0;
@@ -99,6 +100,7 @@ struct Setup {
     std::vector<KeySetup> keys;  // the one of KeyId n at n - 1
     Tenants tenants;
     Timeouts timeouts;
+    std::vector<std::string> origins;  // of web pages that may ask from a browser
     std::size_t max_body_bytes = 32u << 20, stream_buffer_bytes = 64u << 10, max_answer_bytes = 64u << 20;
     int max_attempts = 2;
     bool strict_tokens = false;  // reserve the upper bound of a prompt

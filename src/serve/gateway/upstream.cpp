@@ -132,8 +132,8 @@ void UpstreamConnection::on_ready(std::uint32_t events) {
         socklen_t size = sizeof error;
         ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
         if (error != 0)
-            return exchange_->upstream_failed(error == ECONNREFUSED ? ReplicaOutcome::refused
-                                                                    : ReplicaOutcome::unreachable);
+            return exchange_->upstream_failed(
+                this, error == ECONNREFUSED ? ReplicaOutcome::refused : ReplicaOutcome::unreachable);
         connecting_ = false;
     }
     // Inside TLS what has to be written may wait for something to be read.
@@ -162,9 +162,9 @@ void UpstreamConnection::read() {
         const ssize_t size = receive(loop_.scratch(), loop_.scratch_size());
         if (size < 0 && errno == EINTR) continue;
         if (size < 0 && errno == EAGAIN) return;
-        if (size <= 0) return exchange_->upstream_closed();
+        if (size <= 0) return exchange_->upstream_closed(this);
         const auto got = static_cast<std::size_t>(size);
-        exchange_->upstream_sent({loop_.scratch(), got});
+        exchange_->upstream_sent(this, {loop_.scratch(), got});
         // It may have ended, or gone on to another one.
         if (!socket_ || exchange_ == nullptr || paused_ || (got < loop_.scratch_size() && !tls_)) return;
     }

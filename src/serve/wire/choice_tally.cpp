@@ -20,6 +20,7 @@ void ChoiceTally::take_pieces() {
         Choice& one = choices_[piece.index];
         one.text_bytes += piece.text_bytes;
         one.at_limit = one.at_limit || piece.at_limit;
+        one.finished = one.finished || piece.finished;
         if (piece.finished) ended_.push_back(piece.index);
     }
 }
@@ -47,6 +48,11 @@ void ChoiceTally::see_answer(const AnswerScan& scan) {
     whole_ = scan.usage;
     in_one_piece_ = true;
     timed_alone_ = scan.usage && scan.timed_out_tokens == scan.usage->out;
+}
+
+std::uint64_t ChoiceTally::finished() const {
+    return static_cast<std::uint64_t>(
+        std::count_if(choices_.begin(), choices_.end(), [](const auto& each) { return each.second.finished; }));
 }
 
 // Where something says so: the engine's own clock, an answer that alone took as much as was told, or our count.

@@ -33,6 +33,7 @@ public:
     std::vector<ChoiceSeen>* pieces() { return &pieces_; }  // where the next scan tells them
     void see_event(const AnswerScan& scan);
     void see_answer(const AnswerScan& scan);  // that is no stream
+    std::uint64_t finished() const;           // answers that said why they ended
     void begin_again() { *this = ChoiceTally(each_, longest_); }
     // Nothing: nobody told anything.
     std::optional<TalliedUsage> total(const OwnCounts& own) const;
@@ -40,7 +41,7 @@ public:
 private:
     struct Choice {
         std::uint64_t text_bytes = 0;
-        bool at_limit = false;
+        bool at_limit = false, finished = false;
         std::optional<Usage> told;
     };
     using Choices = std::map<std::uint32_t, Choice>;  // by index; those of one prompt stand together

@@ -173,6 +173,7 @@ private:
         });
         for (std::size_t i = first; texts_ != nullptr && i < texts_->size(); ++i) (*texts_)[i].choice = seen.index;
         seen.text_bytes = scan_.text_bytes - before;
+        scan_.finished = scan_.finished || seen.finished;
         if (choices_ != nullptr) choices_->push_back(seen);
         return sound;
     }

@@ -33,6 +33,7 @@ struct AnswerScan {
     bool failed = false;                          // it is an error
     // Of what was generated, unescaped but for \u (which counts as three); of calls of tools the names and arguments.
     std::uint64_t text_bytes = 0;
+    bool finished = false;                          // one of the answers says why it ended
     std::optional<std::uint32_t> timed_out_tokens;  // of llama.cpp's server, which times one choice by itself
     std::uint64_t data_items = 0;                   // of a list of that name: images
     std::string type;                               // of events of the responses API: "response.completed"

@@ -185,5 +185,17 @@ def test_f32_the_clock_is_set_back_an_hour(t):
     check(board.value("stoker_agent_sampler_restarts_total") == 0, "a clock cost a sampler")
 
 
+# An agent is on every node, and what it holds is taken from the work there: 16 MiB are allowed to it and its sampler, eight boards and scrapes included.
+def test_agent_and_sampler_are_small(t):
+    board = Board(t)
+    board.wait_up(8)
+
+    def resident_kib():
+        for _ in range(20):
+            board.page()
+        return sum(int(re.search(r"^VmRSS:\s+(\d+)", open(f"/proc/{pid}/status").read(), re.M).group(1)) for pid in [board.agent.pid, *board.sampler()])
+    wait_for("what the start needed is given back", lambda: resident_kib() <= 16 * 1024)
+
+
 if __name__ == "__main__":
     main(dict(globals()))

@@ -23,6 +23,7 @@
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/http/http_server.h"
+#include "io/startup_pages.h"
 #include "io/stop_signal.h"
 #include "io/worker.h"
 #include "observe/gpu/gpu_pages.h"
@@ -33,6 +34,7 @@ namespace stoker {
 namespace {
 
 constexpr std::size_t kPages = 5;
+constexpr std::uint64_t kStartedAfter = 2, kTidyEvery = 600;  // looks
 enum class Page : std::uint8_t { native, native_open, dcgm, dcgm_open, gpus };
 
 // What is known at one moment, and the texts made of it: each once, whoever asks for it first. No driver is called
@@ -242,6 +244,7 @@ Result<CommandOutput> run_agent(Session& session, const Args& args) {
     TRY(const DcgmOptions dcgm, dcgm_options(args));
     TRY(const auto address, listen_address(args.get_or("listen", "127.0.0.1:9400")));
     const bool dcgm_first = args.get("compat").has_value();
+    share_one_heap();
     StopSignal stop;
     PageBoard board;
     OwnerBoard owners;
@@ -257,6 +260,7 @@ Result<CommandOutput> run_agent(Session& session, const Args& args) {
         auto next = std::chrono::steady_clock::now();
         while (!ending) {
             const GpuView view = watch.look();
+            if (tick % kTidyEvery == kStartedAfter) give_back_startup_pages();
             if (tick++ % 5 == 0) {
                 owners.ask(gpu_pids(view));
                 assignments.ask();

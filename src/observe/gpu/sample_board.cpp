@@ -1,5 +1,6 @@
 #include "observe/gpu/sample_board.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,24 @@
 #include "base/text.h"
 
 namespace stoker {
+namespace {
+
+// Of events only those are read that were written since, and most boards never have one: their memory comes when it is
+// needed. What was made of slots stays in the file, and comes back here when somebody reads it.
+void give_back_untouched(int fd, SampleBoard& board) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const auto* const bytes = reinterpret_cast<const char*>(&board);
+    const std::size_t begin =
+        (static_cast<std::size_t>(reinterpret_cast<const char*>(board.event) - bytes) + page - 1) / page * page;
+    const std::size_t end = sizeof board / page * page;
+    // What fails leaves memory in use, and nothing else.
+    if (begin < end)
+        ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                    static_cast<off_t>(end - begin));
+    ::madvise(&board, sizeof board, MADV_DONTNEED);
+}
+
+}  // namespace
 
 void SampleBoard::publish(std::size_t at, const GpuSlotData& data) {
     Slot& to = slot[at];
@@ -42,7 +61,9 @@ Result<SharedBoard> SharedBoard::make() {
     void* at = ::mmap(nullptr, sizeof(SampleBoard), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
     if (at == MAP_FAILED)
         return Error(ErrorKind::exhausted, fmt::format("no shared memory for samples: {}", std::strerror(errno)));
-    return SharedBoard(std::move(fd), new (at) SampleBoard);
+    auto* const board = new (at) SampleBoard;
+    give_back_untouched(fd.get(), *board);
+    return SharedBoard(std::move(fd), board);
 }
 
 Result<SharedBoard> SharedBoard::open(int fd) {

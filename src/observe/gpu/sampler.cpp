@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "io/startup_pages.h"
 #include "io/worker.h"
 #include "observe/gpu/read_gpu.h"
 
@@ -244,9 +245,10 @@ int run_gpu_sampler(SharedBoard shared, const SamplerOptions& options) {
             if (device) there.push_back(device);
         wait_for_events(sampling, there);
     }).detach();
-    while (!asked_to_end(board, parent)) {
+    for (bool first = true; !asked_to_end(board, parent); first = false) {
         board.heartbeat_us = monotonic_clock_us();
         std::this_thread::sleep_for(period);
+        if (first) give_back_startup_pages();
         if (!same_boards(before, look_at_boards(sampling.library.calls, board.stamps[0], options.skip, nullptr))) {
             board.state = SamplerState::changed;
             ::_exit(kSamplerChanged);

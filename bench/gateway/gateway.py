@@ -1,9 +1,10 @@
 """The gateway beside nginx and HAProxy of Debian, all in front of the same upstream, in one interleaved run.
 
-    python3 bench/gateway/gateway.py --stoker build/release/stoker [--rounds 5] [--seconds 4] [--cpu 1] [post] [sse] [cancel]
+    python3 bench/gateway/gateway.py --stoker build/release/stoker [--rounds 5] [--seconds 4] [--cpu 1] [post] [half] [sse] [cancel]
 
 post: 1 KiB, 64 connections, with key, limits, budget and durable ledger (stoker), without the ledger (stoker-free), and plain
-relays (nginx, haproxy); wrk is closed-loop, so that only ratios mean something. sse: streams of bench/gateway/stream.py, CPU of
+relays (nginx, haproxy); wrk is closed-loop, so that only ratios mean something. half: the time that each adds to the upstream's own at
+half of what it takes at most, asked by clients that think in between, the upstream asked at the same rate beside it. sse: streams of bench/gateway/stream.py, CPU of
 the proxy per event and memory per held stream. cancel: how long after a client has closed its upstream is closed. The last
 line is JSON. Needs nginx-light, haproxy and wrk; CPU time is that of the worker, from /proc/PID/stat."""
 
@@ -58,8 +59,12 @@ class Bench:
         with open(os.path.join(self.folder, name), "w") as file:
             file.write(text)
 
+    # On the one processor, and before whatever else wants it.
+    def pinned(self, *words):
+        return ["taskset", "-c", str(self.options.cpu)] + (["nice", "-n", "-15"] if os.geteuid() == 0 else []) + list(words)
+
     def run(self, *words):
-        pinned = ["taskset", "-c", str(self.options.cpu)] + (["nice", "-n", "-15"] if os.geteuid() == 0 else []) + list(words)
+        pinned = self.pinned(*words)
         log = open(os.path.join(self.folder, f"log-{len(self.children)}"), "w")
         child = subprocess.Popen(pinned, cwd=self.folder, stdout=log, stderr=log)
         self.children.append(child)
@@ -141,23 +146,33 @@ def busy_elsewhere():
     return sum(fields) - fields[3] - fields[4], sum(fields)
 
 
+POST = json.dumps({"model": "m", "max_tokens": 16, "messages": [{"role": "user", "content": "word " * 180}]}, separators=(",", ":"))
+
+
+def wrk(bench, name, seconds):
+    out = subprocess.run(bench.pinned("wrk", "-t1", "-c64", f"-d{seconds}s", "--latency", "-s", os.path.join(bench.folder, "post.lua"),
+                                      f"http://127.0.0.1:{bench.ports[name]}/v1/chat/completions"), capture_output=True, text=True).stdout
+    if "Non-2xx" in out or "requests in" not in out:
+        sys.exit(f"{name}: {out}")
+    return out, float(re.search(r"Requests/sec:\s+(\S+)", out).group(1))
+
+
+def write_post(bench):
+    bench.write("post.lua", f"wrk.method='POST'\nwrk.path='/v1/chat/completions'\nwrk.body=[[{POST}]]\nwrk.headers['Content-Type']='application/json'\nwrk.headers['Authorization']='Bearer stk_bench'\n")
+
+
 def post(bench):
-    body = json.dumps({"model": "m", "max_tokens": 16, "messages": [{"role": "user", "content": "word " * 180}]}, separators=(",", ":"))
-    bench.write("post.lua", f"wrk.method='POST'\nwrk.path='/v1/chat/completions'\nwrk.body=[[{body}]]\nwrk.headers['Content-Type']='application/json'\nwrk.headers['Authorization']='Bearer stk_bench'\n")
+    write_post(bench)
     bench.start_proxies(bench.start_upstream())
     names = ["direct", "nginx", "haproxy", "stoker", "stoker-free"]
     seen = {name: [] for name in names}
     for _ in range(bench.options.rounds):
         for name in names:
             before = bench.cpu_s(name) if name != "direct" else 0
-            out = subprocess.run(["taskset", "-c", str(bench.options.cpu), "wrk", "-t1", "-c64", f"-d{bench.options.seconds}s", "--latency", "-s",
-                                  os.path.join(bench.folder, "post.lua"), f"http://127.0.0.1:{bench.ports[name]}/v1/chat/completions"],
-                                 capture_output=True, text=True).stdout
+            out, rps = wrk(bench, name, bench.options.seconds)
             after = bench.cpu_s(name) if name != "direct" else 0
             requests = int(re.search(r"(\d+) requests in", out).group(1))
-            if "Non-2xx" in out:
-                sys.exit(f"{name}: {out}")
-            seen[name].append({"rps": float(re.search(r"Requests/sec:\s+(\S+)", out).group(1)), "cpu_us": (after - before) / max(1, requests) * 1e6,
+            seen[name].append({"rps": rps, "cpu_us": (after - before) / max(1, requests) * 1e6,
                                "p50": re.search(r"50%\s+(\S+)", out).group(1), "p99": re.search(r"99%\s+(\S+)", out).group(1)})
     result = {}
     for name in names:
@@ -166,6 +181,49 @@ def post(bench):
                         "cpu_us": round(statistics.median(r["cpu_us"] for r in seen[name]), 1), "p50": [r["p50"] for r in seen[name]], "p99": [r["p99"] for r in seen[name]]}
         print(f"{name:12} {result[name]['rps']:>8} req/s ({min(rps):.0f} to {max(rps):.0f})  {result[name]['cpu_us']:>6} us CPU a request", flush=True)
     print(f"stoker / haproxy {result['stoker']['rps'] / result['haproxy']['rps']:.2f}, without the ledger {result['stoker-free']['rps'] / result['haproxy']['rps']:.2f}")
+    return result
+
+
+def in_us(text):
+    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()
+    return float(number) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]
+
+
+# As many clients as think long enough, each for a time of its own, so that they come one by one and not all at once.
+def at_rate(bench, name, rate):
+    clients = 256
+    bench.write("rate.lua", open(os.path.join(bench.folder, "post.lua")).read() + f"function delay() return math.random(0, {round(2000 * clients / rate)}) end\n")
+    out = subprocess.run(bench.pinned("wrk", "-t1", f"-c{clients}", f"-d{bench.options.seconds}s", "--latency", "-s", os.path.join(bench.folder, "rate.lua"),
+                                      f"http://127.0.0.1:{bench.ports[name]}/v1/chat/completions"), capture_output=True, text=True).stdout
+    if "Non-2xx" in out or "requests in" not in out:
+        sys.exit(f"{name}: {out}")
+    return {"rps": float(re.search(r"Requests/sec:\s+(\S+)", out).group(1)), "p50": in_us(re.search(r"^ +50%\s+(\S+)", out, re.M).group(1)),
+            "p99": in_us(re.search(r"^ +99%\s+(\S+)", out, re.M).group(1))}
+
+
+def half(bench):
+    write_post(bench)
+    bench.start_proxies(bench.start_upstream())
+    names = ["nginx", "haproxy", "stoker", "stoker-free"]
+    for name in names:  # connections and code that the first ones bring in
+        wrk(bench, name, 1)
+    peaks = {name: [] for name in names}
+    for _ in range(3):
+        for name in names:
+            peaks[name].append(wrk(bench, name, 2)[1])
+    seen = {name: [] for name in names}
+    for _ in range(bench.options.rounds):
+        for name in names:
+            rate = statistics.median(peaks[name]) / 2
+            through, direct = at_rate(bench, name, rate), at_rate(bench, "direct", rate)
+            seen[name].append({key: (through[key], direct[key]) for key in ("p50", "p99", "rps")})
+    result = {}
+    for name in names:
+        # Of several rounds the median: in one something else ran.
+        added = {key: [r[key][0] - r[key][1] for r in seen[name]] for key in ("p50", "p99")}
+        result[name] = {"rate": round(statistics.median(peaks[name]) / 2), "added_p50_us": statistics.median(added["p50"]), "added_p99_us": statistics.median(added["p99"]), "rounds": seen[name]}
+        print(f"half {name:12} at {result[name]['rate']} req/s: adds p50 {result[name]['added_p50_us']:.0f} us ({min(added['p50']):.0f} to {max(added['p50']):.0f}), "
+              f"p99 {result[name]['added_p99_us']:.0f} us ({min(added['p99']):.0f} to {max(added['p99']):.0f})", flush=True)
     return result
 
 
@@ -260,7 +318,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--cancels", type=int, default=200)
     parser.add_argument("--cpu", type=int, default=os.cpu_count() - 1)
-    parser.add_argument("what", nargs="*", default=["post", "sse", "cancel"])
+    parser.add_argument("what", nargs="*", default=["post", "half", "sse", "cancel"])
     options = parser.parse_args()
     missing = [name for name in ("nginx", "haproxy", "wrk", "taskset") if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin")]
     if missing:
@@ -273,7 +331,7 @@ def main():
         bench = Bench(options)
         try:
             busy, total = busy_elsewhere()
-            result[what] = {"post": post, "sse": sse, "cancel": cancel}[what](bench)
+            result[what] = {"post": post, "half": half, "sse": sse, "cancel": cancel}[what](bench)
             busy_now, total_now = busy_elsewhere()
             result[what]["cpus_busy"] = round((busy_now - busy) / (total_now - total) * os.cpu_count(), 2)
         finally:

@@ -9,10 +9,10 @@ move, as so many nodes every ten seconds, over kept connections as agents have t
 import argparse
 import http.client
 import json
+import multiprocessing
 import os
 import random
 import sys
-import threading
 import time
 import urllib.parse
 
@@ -62,7 +62,9 @@ def real_report(t, key, at):
     return report
 
 
-def send(host, port, token, report, nodes, until, begin, counts):
+# In processes of their own: what asks for charts must not wait for what makes reports.
+def send(host, port, token, report, nodes, until, begin, told):
+    counts = []
     report = dict(report)
     connection = http.client.HTTPConnection(host, port, timeout=60)
     draw = random.Random(nodes[0])
@@ -85,6 +87,7 @@ def send(host, port, token, report, nodes, until, begin, counts):
         if answer.status != 200:
             print(text, file=sys.stderr)
         due.append((at + EVERY_S, node, number + 1))
+    told.put(counts)
 
 
 def ask(host, port, token, path):
@@ -118,13 +121,13 @@ def main():
         report = real_report(t, key, address.geturl())
         time.sleep(1)
         before = {"rss": status_bytes(server.pid, "VmRSS"), "cpu": cpu_s(server.pid), "disk": disk(os.path.join(t.folder, "node-series"))}
-        counts, threads = [], []
+        counts, senders, told = [], [], multiprocessing.Queue()
         begin = time.time()
         until = begin + 60 * options.minutes
         for sender in range(SENDERS):
             nodes = list(range(sender, options.agents, SENDERS))
-            threads.append(threading.Thread(target=send, args=(address.hostname, address.port, token, report, nodes, until, begin, counts)))
-            threads[-1].start()
+            senders.append(multiprocessing.Process(target=send, args=(address.hostname, address.port, token, report, nodes, until, begin, told)))
+            senders[-1].start()
         charts, wholes, scrapes = [], [], []
         time.sleep(EVERY_S * 2)
         while time.time() < until - 1:
@@ -134,8 +137,10 @@ def main():
                 wholes.append(ask(address.hostname, address.port, token, "/api/v1/gpus"))
                 scrapes.append(ask(address.hostname, address.port, token, "/metrics"))
             time.sleep(0.3)
-        for thread in threads:
-            thread.join()
+        for _ in senders:
+            counts += told.get(timeout=120)
+        for each in senders:
+            each.join()
         wall = time.time() - begin
         used = cpu_s(server.pid) - before["cpu"]
         rss = status_bytes(server.pid, "VmRSS") - before["rss"]

@@ -50,11 +50,13 @@ Exchange::Exchange(Loop& loop, GatewayClient& client, std::shared_ptr<const Setu
       began_us_(monotonic_clock_us()) {
     reserve_.request = loop.new_request();
     ++loop_.shared().counters.under_way;
+    loop_.exchange_begins();
 }
 
 Exchange::~Exchange() {
     CHECK(settled_ || reserve_lsn_ == 0);
     --loop_.shared().counters.under_way;
+    loop_.exchange_ends();
 }
 
 void Exchange::make_request(const HttpRequest& request, const wire::BodyScan& scan) {

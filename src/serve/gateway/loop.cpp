@@ -103,12 +103,14 @@ void Loop::run() {
 }
 
 // At the end of a turn, for all that it has taken. A commit costs the processor as much as a request: where another one
-// began a moment ago, it waits for more to join, unless half of all clients wait for it already. So one client never
-// waits for others, and many of them do for a millisecond. Returns how long the next turn may take.
+// began a moment ago, it waits for more to join, unless half of all that may still join (what is under way, and no
+// stream that goes on) wait for it already. So one request never waits for others, few wait for what they take
+// themselves, and many for a millisecond. Returns how long the next turn may take.
 int Loop::commit_or_wait() {
     if (!commit_wanted_ || !shared_.ledger) return kTurnMs;
     const std::int64_t now_us = monotonic_clock_us();
-    if (2 * waiting_.size() < clients_.size() && now_us - committed_us_ < kGatherMs * 1000) return kGatherMs;
+    const std::size_t may_join = under_way_ - std::min(under_way_, streams_.size());
+    if (2 * waiting_.size() < may_join && now_us - committed_us_ < kGatherMs * 1000) return kGatherMs;
     commit_wanted_ = false;
     committed_us_ = now_us;
     shared_.ledger->commit();

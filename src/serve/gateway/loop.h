@@ -117,6 +117,8 @@ public:
     std::size_t scratch_size() const { return scratch_.size(); }
     SplitMix& random() { return random_; }
     Holding& holding() { return holding_; }
+    void exchange_begins() { ++under_way_; }
+    void exchange_ends() { --under_way_; }
     RequestKey new_request();
     // Requests of a model that may be on two replicas: three, and one more for each ten that came.
     void earn_hedge(std::uint64_t model);
@@ -188,6 +190,7 @@ private:
     std::unordered_map<std::uint64_t, ProjectFigures*> project_figures_;
     std::unique_ptr<PrefixIndex> prefixes_;       // made where a model has more than one replica
     std::map<std::uint64_t, Exchange*> waiting_;  // by the record that they wait for
+    std::size_t under_way_ = 0;  // exchanges
     bool commit_wanted_ = false;
     std::int64_t committed_us_ = 0;
     std::unordered_set<Exchange*> streams_;

@@ -64,7 +64,7 @@ PLANS = {
 if os.environ.get("STOKER_PLANS") == "all":  # also by the tests that import this one: minutes, where the plans above are a sample
     for each in sorted([*(HERE.parents[1] / "data" / "templates").glob("*.yaml"), *(HERE.parents[1] / "examples").glob("*.yaml")]):
         text = each.read_text()
-        if re.search(r"^kind:", text, re.M) and "nodes.yaml" not in text:
+        if re.search(r"^kind:", text, re.M) and "nodes.yaml" not in text and not re.search(r"^ +steps:", text, re.M):
             PLANS[each.parent.name + "-" + each.stem] = text if re.search(r"^run:", text, re.M) else text.rstrip("\n") + "\n" + COMMAND
     SERVE_8B = SERVE.replace("70b", "8b")
     PLANS.update({

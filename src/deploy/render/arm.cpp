@@ -346,8 +346,9 @@ Json scale_set(const AzureShape& s) {
         properties.set("proximityPlacementGroup", id(neighbours_id(s)));
         depends.push(neighbours_id(s));
     }
-    return resource("Microsoft.Compute/virtualMachineScaleSets", kCompute, s.name)
-        .set("sku", Json::object().set("name", s.size).set("capacity", s.count))
+    Json set = resource("Microsoft.Compute/virtualMachineScaleSets", kCompute, s.name);
+    if (s.infiniband && s.count > kVmsOfAGroup) set.set("comments", std::string(kMoreByRequest));
+    return set.set("sku", Json::object().set("name", s.size).set("capacity", s.count))
         .set("identity", identity())
         .set("dependsOn", std::move(depends))
         .set("properties", std::move(properties));

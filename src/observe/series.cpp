@@ -180,11 +180,9 @@ public:
         const std::lock_guard lock(mutex_);
         const Pending& pending = pending_[tier];
         for (std::size_t i = 0; i < pending.cells.size(); ++i)
-            for (std::size_t slot = 0; slot < pending.cells[i].size(); ++slot)
-                if (pending.cells[i][slot].count != 0)
-                    use(columns_[i].first, columns_[i].second,
-                        pending.start_s + static_cast<std::int64_t>(slot) * kTiers[tier].seconds,
-                        pending.cells[i][slot]);
+            for (const auto& [slot, cell] : pending.cells[i])
+                use(columns_[i].first, columns_[i].second, pending.start_s + std::int64_t{slot} * kTiers[tier].seconds,
+                    cell);
     }
 
     template <class Use>
@@ -199,9 +197,14 @@ public:
 
 private:
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+    // Only what was measured: agents tell of a second in ten, and of a thousand of them an hour is in memory.
+    struct PendingCell {
+        std::uint32_t slot = 0;
+        SeriesCell cell;
+    };
     struct Pending {
         std::int64_t start_s = -1;
-        std::vector<std::vector<SeriesCell>> cells;  // by column; as long as what was measured
+        std::vector<std::vector<PendingCell>> cells;  // by column, in order of time
     };
 
     std::size_t column_of(int rank, std::string_view metric) {
@@ -231,9 +234,13 @@ private:
         }
         if (pending.cells.size() <= column) pending.cells.resize(columns_.size());
         auto& cells = pending.cells[column];
-        const auto slot = static_cast<std::size_t>((at - block) / kTiers[tier].seconds);
-        if (cells.size() <= slot) cells.resize(slot + 1);
-        cells[slot].add(cell.min, cell.mean, cell.max, cell.count);
+        const auto slot = static_cast<std::uint32_t>((at - block) / kTiers[tier].seconds);
+        auto place = cells.end();
+        if (!cells.empty() && cells.back().slot >= slot)
+            place = std::lower_bound(cells.begin(), cells.end(), slot,
+                                     [](const PendingCell& each, std::uint32_t wanted) { return each.slot < wanted; });
+        if (place == cells.end() || place->slot != slot) place = cells.insert(place, {slot, {}});
+        place->cell.add(cell.min, cell.mean, cell.max, cell.count);
         return true;
     }
 
@@ -241,23 +248,22 @@ private:
         Pending& pending = pending_[tier];
         std::size_t first = kNone, last = 0;
         for (const auto& cells : pending.cells)
-            for (std::size_t i = 0; i < cells.size(); ++i)
-                if (cells[i].count != 0) {
-                    first = std::min(first, i);
-                    last = std::max(last, i);
-                }
+            if (!cells.empty()) {
+                first = std::min<std::size_t>(first, cells.front().slot);
+                last = std::max<std::size_t>(last, cells.back().slot);
+            }
         if (first != kNone) {
             SeriesBlock block{.start_s = pending.start_s + static_cast<std::int64_t>(first) * kTiers[tier].seconds,
                               .seconds = kTiers[tier].seconds,
                               .points = last + 1 - first,
                               .columns = {}};
             for (std::size_t i = 0; i < pending.cells.size(); ++i) {
-                auto& cells = pending.cells[i];
-                if (cells.size() <= first) continue;
+                const auto& cells = pending.cells[i];
+                if (cells.empty()) continue;
                 SeriesColumn column{.rank = columns_[i].first, .metric = std::string(columns_[i].second), .cells = {}};
-                column.cells.assign(cells.begin() + static_cast<std::ptrdiff_t>(first), cells.end());
-                if (std::any_of(column.cells.begin(), column.cells.end(), [](const auto& c) { return c.count != 0; }))
-                    block.columns.push_back(std::move(column));
+                column.cells.resize(cells.back().slot + 1 - first);
+                for (const auto& [slot, cell] : cells) column.cells[slot - first] = cell;
+                block.columns.push_back(std::move(column));
             }
             append(tier, block.start_s, encode_block(block));
         }

@@ -23,7 +23,7 @@
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/http/http_server.h"
-#include "io/startup_pages.h"
+#include "io/small_process.h"
 #include "io/stop_signal.h"
 #include "io/worker.h"
 #include "observe/gpu/gpu_pages.h"
@@ -244,7 +244,7 @@ Result<CommandOutput> run_agent(Session& session, const Args& args) {
     TRY(const DcgmOptions dcgm, dcgm_options(args));
     TRY(const auto address, listen_address(args.get_or("listen", "127.0.0.1:9400")));
     const bool dcgm_first = args.get("compat").has_value();
-    share_one_heap();
+    share_heaps(1);
     StopSignal stop;
     PageBoard board;
     OwnerBoard owners;

@@ -24,6 +24,7 @@
 #include "deploy/engines/engines.h"
 #include "io/files.h"
 #include "io/handover.h"
+#include "io/small_process.h"
 #include "io/stop_signal.h"
 #include "io/store/object_store.h"
 #include "observe/gpu/rank_gpus.h"
@@ -234,6 +235,7 @@ Result<GpuHealthPolicy> gpu_policy_of(const Args& args) {
 }
 
 Result<CommandOutput> run_up(Session& session, const Args& args) {
+    share_heaps(2);
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(auto given, given_socket(args, folder));
     TRY(ListenAddress listen, parse_listen(args.get_or("listen", fmt::format("127.0.0.1:{}", kUsualPort))));

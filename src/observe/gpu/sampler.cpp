@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/text.h"
-#include "io/startup_pages.h"
+#include "io/small_process.h"
 #include "io/worker.h"
 #include "observe/gpu/read_gpu.h"
 

@@ -8,8 +8,8 @@ namespace stoker {
 // pages that cannot be written are given back.
 void give_back_startup_pages();
 
-// Before the first thread is made: all of them take memory from one place, and what one gives back another has. For a
-// program of a few threads, none of which is in a hurry.
-void share_one_heap();
+// Before the first thread is made: so many places there are that all of them take memory from, and what one gives back
+// another has. The C library makes eight for each processor, each of which keeps what it once had.
+void share_heaps(int most);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-#include "io/startup_pages.h"
+#include "io/small_process.h"
 
 #include <link.h>
 #include <malloc.h>
@@ -31,8 +31,8 @@ void give_back_startup_pages() {
     ::malloc_trim(0);
 }
 
-void share_one_heap() {
-    ::mallopt(M_ARENA_MAX, 1);
+void share_heaps(int most) {
+    ::mallopt(M_ARENA_MAX, most);
 }
 
 }  // namespace stoker

@@ -190,7 +190,7 @@ private:
     std::unordered_map<std::uint64_t, ProjectFigures*> project_figures_;
     std::unique_ptr<PrefixIndex> prefixes_;       // made where a model has more than one replica
     std::map<std::uint64_t, Exchange*> waiting_;  // by the record that they wait for
-    std::size_t under_way_ = 0;  // exchanges
+    std::size_t under_way_ = 0;                   // exchanges
     bool commit_wanted_ = false;
     std::int64_t committed_us_ = 0;
     std::unordered_set<Exchange*> streams_;

@@ -1,6 +1,7 @@
 // Runs: listed, submitted, shown, and told what to do.
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -9,11 +10,13 @@
 #include "base/text.h"
 #include "deploy/engines/engines.h"
 #include "explain/run_cost.h"
+#include "io/log.h"
 #include "run/spec/secrets.h"
 #include "run/state/rules.h"
 #include "server/bodies.h"
 #include "server/handlers.h"
 #include "server/idle_guard.h"
+#include "server/log_events.h"
 #include "server/metrics_file.h"
 #include "server/run_view.h"
 
@@ -106,7 +109,7 @@ bool has_prerequisites(const RunSpec& spec) {
 }
 
 // Each image with the digest that its name has now, so that every attempt takes the same. All problems together.
-Status pin_images(const Questions& engine, RunSpec& spec) {
+Status pin_images(const Questions& engine, RunSpec& spec, const std::shared_ptr<Log>& log) {
     const auto deadline = std::chrono::steady_clock::now() + kPrerequisitesBy;
     std::map<std::pair<std::string, std::string>, Result<std::string>> known;  // of an image on an engine
     std::optional<ErrorKind> failed;
@@ -126,7 +129,11 @@ Status pin_images(const Questions& engine, RunSpec& spec) {
             each.image = *pinned;
             return;
         }
-        if (pinned.error().kind() == ErrorKind::unsupported) return;  // the engine takes names as they are
+        if (pinned.error().kind() == ErrorKind::unsupported) {  // the engine takes names as they are
+            if (log)
+                log->write(log_event("image.not_pinned"), {{"image", each.image}, {"why", pinned.error().message()}});
+            return;
+        }
         if (!failed) failed = pinned.error().kind();
         for (Problem problem : pinned.error().problems()) {
             if (!step.empty()) problem.message = "step " + step + ": " + problem.message;
@@ -424,7 +431,7 @@ void submit_run(Service& service, const ExchangePtr& exchange) {
     if (!service.options().check_prerequisites || !has_prerequisites(*spec))
         return submit_spec(service, exchange, std::move(*spec), std::move(*key), held);
     service.work_long(exchange, [&service, exchange, held, spec = std::move(*spec), key = std::move(*key)]() mutable {
-        if (const Status pinned = pin_images(*service.engine().questions(), spec); !pinned)
+        if (const Status pinned = pin_images(*service.engine().questions(), spec, service.options().log); !pinned)
             return exchange->fail(pinned.error());
         if (const Status met = prerequisites_are_met(*service.engine().questions(), spec, service.engine().folder());
             !met)

@@ -60,6 +60,8 @@ inline constexpr auto kLogEvents = [] {
         {"webhook.failed", warn, "id, tries, error", "Nobody took it; it is not tried again."},
         {"notify.sent", info, "id, to, tries", "Somebody was told that a run has ended."},
         {"notify.failed", warn, "id, to, tries, error", "Nobody took it; it is not tried again."},
+        {"image.not_pinned", info, "image, why",
+         "The nodes take what its name means when they fetch it: what that is now cannot be asked from here."},
         {"request.done", debug, "method, path, status, ms, request, trace, peer", "A request was answered."},
         {"request.failed", warn, "method, path, status, ms, request, trace, peer", "The same, with 500 or more."},
     });

@@ -171,7 +171,7 @@ def test_an_image_is_pinned_when_the_run_is_submitted(t):
     """A tag that moves between two attempts changes nothing of a run; what no registry has is told before anything waits for it."""
     if absent := images_test.missing():
         raise Skipped("apt-get install " + " ".join(absent))
-    up(t)
+    server = up(t)
     registry = images_test.Registry()
     try:
         box = f"{registry.host}/demo/box:v1"
@@ -187,9 +187,11 @@ def test_an_image_is_pinned_when_the_run_is_submitted(t):
         check(all(image in pods for image in images), f"pods have {pods}")
         none = t.call("submit", "--image", f"{registry.host}/demo/box:no-such", "--", "true", exit=2)
         check("there is no such image" in none.stderr, none.stderr)
-        # Nodes may well reach what this machine does not: it goes as it is written, and says so where it is asked.
+        # Nodes may well reach what this machine does not: it goes as it is written, and the server's log says why.
         far = submit(t, "--image", "127.0.0.1:1/demo/box:v1", "--", "true")
         check(t.wait_state(far, "succeeded", limit_s=LIMIT_S)["spec"]["image"] == "127.0.0.1:1/demo/box:v1", json.dumps(t.describe(far)["spec"]))
+        log = open(server.err_path).read()
+        check("image.not_pinned image=127.0.0.1:1/demo/box:v1" in log and "the registry cannot be reached" in log, log)
         open(go, "w").close()
         for run in runs:
             t.wait_state(run, "succeeded", limit_s=LIMIT_S)

@@ -14,8 +14,6 @@
 #include <filesystem>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "base/document.h"
 #include "base/text.h"
 #include "io/files.h"
@@ -284,8 +282,7 @@ Result<std::string> pin_image(const std::string& image, const std::string& folde
 Result<std::string> pin_image_of_nodes(const std::string& image, Deadline deadline) {
     if (is_pinned_image(image)) return image;
     const auto stays = [&](std::string_view why) {
-        return Error(ErrorKind::unsupported,
-                     fmt::format("the image {} stays as it is written: {}", printable(image, 200), why));
+        return Error(ErrorKind::unsupported, "it stays as it is written: " + std::string(why));
     };
     auto name = parse_image_name(image, "/");
     if (!name || name->registry().empty()) return stays("it is named in no registry");

@@ -13,12 +13,14 @@
 #include "deploy/kubernetes/log_copy.h"
 #include "deploy/kubernetes/look_script.h"
 #include "deploy/kubernetes/manifest.h"
+#include "deploy/kubernetes/node_list.h"
 #include "deploy/kubernetes/reasons.h"
 #include "deploy/kubernetes/tender.h"
 #include "deploy/local/launcher.h"
 #include "deploy/local/local_answers.h"
 #include "deploy/local/measure_file.h"
 #include "deploy/local/rank_measures.h"
+#include "deploy/shared_look.h"
 #include "io/process.h"
 #include "io/worker.h"
 
@@ -29,6 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kFirstLook = 20;
+constexpr Clock::duration kNodesAge = std::chrono::seconds(2);
 constexpr auto kEndPause = std::chrono::milliseconds(50);
 constexpr std::size_t kMostFacts = 1000, kMostRemoved = 64;
 
@@ -85,7 +88,7 @@ public:
     }
 
     Result<std::vector<NodeInfo>> discover(Deadline deadline) override {
-        TRY(const std::vector<KubeNode> all, nodes(deadline));
+        TRY(const std::vector<KubeNode> all, list_nodes(*api_, deadline));
         std::vector<NodeInfo> found;
         for (const KubeNode& node : all) {
             if (node.unschedulable || !node.ready || !is_wanted(node)) continue;
@@ -108,7 +111,7 @@ public:
 
     HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
         if (is_over(deadline)) return not_looked_at(name);
-        const auto all = nodes(deadline);
+        const auto all = list_nodes(*api_, deadline);
         if (!all) return {};
         for (const KubeNode& node : *all)
             if (node.name == name) return report_of_node(node, level);
@@ -129,9 +132,14 @@ public:
         const auto most = std::max_element(gang.ranks.begin(), gang.ranks.end(),
                                            [](const RankSpec& a, const RankSpec& b) { return a.gpus < b.gpus; });
         if (most->gpus > 0) {
-            const auto all = nodes(deadline);
-            if (!all) return unknown(all.error().message());
-            place = gpu_place(*all, options_, most->gpu_model);
+            // What others read a moment ago offers what it did; that there is none is only believed of now.
+            for (const auto age : {kNodesAge, Clock::duration::zero()}) {
+                const auto all = launch_nodes_.get(Clock::now() - age, deadline, "what nodes there are",
+                                                   [&] { return list_nodes(*api_, deadline); });
+                if (!all) return unknown(all.error().message());
+                place = gpu_place(**all, options_, most->gpu_model);
+                if (!place.resource.empty()) break;
+            }
             if (place.resource.empty())
                 return rejected(Cause::no_capacity,
                                 fmt::format("no node of the cluster offers {}; {}",
@@ -309,14 +317,6 @@ private:
         });
     }
 
-    Result<std::vector<KubeNode>> nodes(Deadline deadline) {
-        TRY(const HttpResponse answer, api_->call({.target = "/api/v1/nodes"}, deadline));
-        if (answer.status / 100 != 2) return error_of(answer);
-        KubeState state;
-        TRY_VOID(read_kube_objects(answer.body, "the nodes", state));
-        return std::move(state.nodes);
-    }
-
     // Init containers that run on beside the others: by default since 1.29; an older one would wait for their end.
     static bool knows_sidecars(const Node& version) {
         const std::string major(text_at(version, "major")), minor(text_at(version, "minor"));  // "29+" in some clouds
@@ -465,6 +465,7 @@ private:
 
     const KubernetesOptions options_;
     const std::shared_ptr<ApiClient> api_;
+    SharedLook<std::vector<KubeNode>> launch_nodes_;  // of a thousand nodes each look is megabytes
     const Paths paths_;
     std::string detail_;
     std::atomic<bool> rendezvous_ = false;

@@ -31,30 +31,16 @@ std::vector<const Job*> Queue::of(const OperationId& operation) const {
 }
 
 Result<std::shared_ptr<const Queue>> Controller::queue(Clock::time_point since, Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-        if (newest_ && newest_->asked_at >= since) return newest_;
-        if (!asking_) break;
-        if (changed_.wait_until(lock, deadline) == std::cv_status::timeout)
-            return Error(ErrorKind::timed_out, "the queue of the cluster was not told in time");
-    }
-    asking_ = true;
-    lock.unlock();
-    auto fresh = std::make_shared<Queue>();
-    fresh->asked_at = Clock::now();
-    const double before_s = processor_s_of_thread();
-    auto jobs = transport_->jobs(deadline);
-    if (jobs) std::stable_sort(jobs->ours.begin(), jobs->ours.end(), by_operation);
-    const double here_s = processor_s_of_thread() - before_s;
-    lock.lock();
-    asking_ = false;
-    changed_.notify_all();
-    if (!jobs) return jobs.error();
-    fresh->jobs = std::move(jobs->ours);
-    fresh->looked_through = jobs->looked_through;
-    fresh->processor_s = here_s + jobs->processor_s;
-    newest_ = fresh;
-    return newest_;
+    return queue_.get(since, deadline, "the queue of the cluster", [&]() -> Result<Queue> {
+        Queue fresh{.asked_at = Clock::now()};
+        const double before_s = processor_s_of_thread();
+        TRY(Listing jobs, transport_->jobs(deadline));
+        std::stable_sort(jobs.ours.begin(), jobs.ours.end(), by_operation);
+        fresh.jobs = std::move(jobs.ours);
+        fresh.looked_through = jobs.looked_through;
+        fresh.processor_s = jobs.processor_s + processor_s_of_thread() - before_s;
+        return fresh;
+    });
 }
 
 double rest_after_s(const Queue& look) {

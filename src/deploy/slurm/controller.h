@@ -2,13 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "deploy/shared_look.h"
 #include "deploy/slurm/queue.h"
 #include "deploy/slurm/room.h"
 #include "deploy/slurm/transport.h"
@@ -45,10 +44,7 @@ public:
 
 private:
     const std::unique_ptr<Transport> transport_;
-    std::mutex mutex_;  // guards what follows
-    std::condition_variable changed_;
-    bool asking_ = false;
-    std::shared_ptr<const Queue> newest_;
+    SharedLook<Queue> queue_;
 };
 
 }  // namespace stoker::slurm

@@ -41,5 +41,7 @@ bool is_gpu_image(std::string_view image);
 bool is_server_image(std::string_view image);
 // Programs that look after nodes: device plugins, DCGM, drivers, node feature discovery; by image or object.
 bool is_node_agent(const Workload& workload);
+// Kinds whose pods work on one training.
+bool is_multi_node_kind(std::string_view kind);
 
 }  // namespace stoker::lint

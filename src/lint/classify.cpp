@@ -115,6 +115,10 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
     if (const Kinds steps = of_steps(path, text); !steps.empty()) return steps;
     if (text.starts_with("#cloud-config") || has_any(text.substr(0, 512), {"\n#cloud-config"}))
         return {Kind::cloud_init};
+    // Variables of Ansible that are about GPUs: for their secrets. What they are for is judged with the playbook.
+    if (has_any(path, {"group_vars/", "host_vars/"}) && !has_any(text, {"apiVersion:"}) &&
+        !text.starts_with("$ANSIBLE") && has_any(text, {"gpu", "GPU", "nvidia", "cuda", "vllm", "hf_", "Standard_N"}))
+        return {Kind::workflow};
     // The values of a chart that is about GPUs: for its secrets. Its templates are judged with them.
     if (const std::string_view name = path.substr(path.rfind('/') + 1);
         name.starts_with("values") && !has_any(text, {"apiVersion:"}) && !is_template_of_values(text) &&

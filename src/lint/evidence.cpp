@@ -104,12 +104,31 @@ struct Gatherer {
         for (const Value* nodes : {&launch.nodes, &launch.srun_nodes})
             if (nodes->as_int().value_or(1) > 1) set(work.multi_node, nodes->source, nodes->span, word);
     }
+    // A training in a container whose object starts it in several pods.
+    void replicated(const File& file) {
+        const auto trains = [](const Launch& each) { return each.trains(); };
+        for (const Workload& workload : file.workloads) {
+            const bool many = is_multi_node_kind(workload.kind) && workload.replicas.as_int().value_or(1) > 1;
+            const Value& count = many ? workload.replicas : workload.group_size;
+            if (!many && count.as_int().value_or(1) < 2) continue;
+            for (const Container& each : workload.containers) {
+                bool training = false;
+                for (const int launch : each.launches)
+                    training = training || (static_cast<std::size_t>(launch) < file.launches.size() &&
+                                            file.launches[static_cast<std::size_t>(launch)].trains());
+                for (const File* script : each.scripts)
+                    training = training || std::any_of(script->launches.begin(), script->launches.end(), trains);
+                if (training) set(work.multi_node, count.source, count.span, std::string(workload.kind));
+            }
+        }
+    }
     void part(const File& file) {
         for (const Resource& each : file.resources) resource(each);
         for (const Workload& workload : file.workloads)
             for (const Container& each : workload.containers) container(each);
         for (const Container& each : file.services) container(each);
         for (const Launch& each : file.launches) launch(each);
+        replicated(file);
         if (file.kinds.has(Kind::deepspeed)) {
             gpu(&file.source(), {0, 0}, "a DeepSpeed configuration");
             set(work.training, &file.source(), {0, 0}, "a DeepSpeed configuration");
@@ -137,6 +156,12 @@ bool is_gpu_image(std::string_view image) {
 }
 bool is_server_image(std::string_view image) {
     return names_any(image, kServerImages);
+}
+
+bool is_multi_node_kind(std::string_view kind) {
+    for (const std::string_view each : {"MPIJob", "PyTorchJob", "LeaderWorkerSet", "TrainJob", "TFJob", "PaddleJob"})
+        if (kind == each) return true;
+    return false;
 }
 
 bool is_node_agent(const Workload& workload) {

@@ -108,6 +108,7 @@ public:
     const Container* host_container = nullptr;  // of a guest that is a container's command; made when all of its
                                                 // Workload's containers are there, so that it stays where it is
 
+    bool verbatim = false;  // of a guest: a heredoc whose delimiter is quoted, in which no shell puts values
     std::size_t module_bytes = 0, module_calls = 0;  // read for calls so far; counted in the file where they begin
 
     const File& outermost() const { return host ? host->outermost() : *this; }

@@ -100,6 +100,8 @@ PyValue PythonReader::value_of_call(Call& call, int depth) {
         return made;
     }
     if (const auto own = functions_.find(path); own != functions_.end()) return own_function(own->second, call, depth);
+    if (const auto there = imported_.find(path); there != imported_.end())
+        return imported_function(*there->second.first, there->second.second, call, depth);
     if (path.starts_with("self.") || path.starts_with("cls."))
         if (const auto own = functions_.find(name); own != functions_.end() && own->second.method)
             return own_function(own->second, call, depth);

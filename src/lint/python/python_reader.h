@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ public:
     void run();
 
 private:
+    // A module that `importer` takes in: its values and functions, nothing told of it.
+    PythonReader(const PythonReader& importer, std::string text, std::string folder);
     struct Cursor {
         const std::vector<PyToken>* tokens;
         std::uint32_t at, last;
@@ -96,6 +99,12 @@ private:
     std::uint32_t end_of_block(std::uint32_t line, std::uint32_t indent) const;
     void close_scope();
 
+    // ---- python_imports.cpp
+    PythonReader* module(std::string_view name);
+    void import_statement(Cursor in);
+    void take_from(PythonReader& from, const std::string& name, const std::string& as, Span span);
+    PyValue imported_function(PythonReader& from, const std::string& name, const Call& call, int depth);
+
     // ---- read_python.cpp
     void called(const Call& call);
     void seen(std::string_view name, const PyValue& value);  // of a variable, or returned
@@ -106,10 +115,16 @@ private:
 
     File& file_;
     const ReadOptions& options_;
+    std::string own_text_;  // of a module
     std::string_view all_;
+    std::string folder_;  // of a module, from the folder of the file
+    int import_depth_ = 0;
     PyTokens tokens_;
     std::map<std::string, Function, std::less<>> functions_;
     std::map<std::string, Scope, std::less<>> classes_;
+    std::map<std::string, std::unique_ptr<PythonReader>, std::less<>> modules_;
+    // Functions of modules by the name that they have here.
+    std::map<std::string, std::pair<PythonReader*, std::string>, std::less<>> imported_;
     std::map<std::string, PyValue, std::less<>> arguments_;  // of argparse: what has a default
     std::vector<Scope> scopes_;                              // the file's own first
     std::set<std::string, std::less<>> changed_elsewhere_;   // global names that functions set

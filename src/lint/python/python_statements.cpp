@@ -185,7 +185,8 @@ void PythonReader::statement(const PyLine& line, std::vector<PyValue>* returned,
         for (; !in.end(); ++in.at) changed_elsewhere_.insert(std::string(text_of(in)));
         return;
     }
-    if (is(in, "@") || is(in, "import") || is(in, "from") || is(in, "nonlocal")) return;
+    if (is(in, "import") || is(in, "from")) return import_statement(in);
+    if (is(in, "@") || is(in, "nonlocal")) return;
     if (take(in, "return")) {
         PyValue value = expression(in, 1, depth + 1);
         if (is(in, ",")) return;
@@ -213,7 +214,13 @@ void PythonReader::statement(const PyLine& line, std::vector<PyValue>* returned,
     }
     Cursor behind{in.tokens, signs.back().first + 1, in.last};
     PyValue value = expression(behind, 1, depth + 1);
-    if (is(behind, ",")) value = PyValue::unknown(value.span);
+    if (is(behind, ",")) {  // a tuple without brackets
+        PyValue tuple = PyValue::of(PyValue::Kind::list, value.span);
+        tuple.origin = value.origin;
+        tuple.items.push_back(std::move(value));
+        while (take(behind, ",") && !behind.end()) tuple.items.push_back(expression(behind, 1, depth + 1));
+        value = std::move(tuple);
+    }
     std::uint32_t from = in.at;
     for (const auto& [sign, written] : signs) {
         assignment({in.tokens, from, sign}, written, value, depth);
@@ -232,12 +239,18 @@ void PythonReader::assignment(Cursor target, std::string_view sign, PyValue valu
         ++target.at;
     }
     if (is(target, ",")) {  // a, b = ...
-        set(name, PyValue::unknown(value.span));
+        std::vector<std::string> names{name};
+        bool plain = sign == "=";
         while (!target.end()) {
             if ((*target.tokens)[target.at].kind == PyToken::Kind::name)
-                set(std::string(text_of(target)), PyValue::unknown(value.span));
+                names.emplace_back(text_of(target));
+            else
+                plain = plain && is(target, ",");
             ++target.at;
         }
+        plain = plain && value.is_list() && !value.open && value.items.size() == names.size();
+        for (std::size_t k = 0; k < names.size(); ++k)
+            set(names[k], plain && !value.items[k].spread ? value.items[k] : PyValue::unknown(value.span));
         return;
     }
     if (is(target, "[")) {

@@ -12,11 +12,6 @@ namespace stoker::lint {
 
 namespace {
 
-std::string_view folder_of(std::string_view path) {
-    const std::size_t slash = path.rfind('/');
-    return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
-}
-
 // Days since a fixed day of a date YYYY-MM-DD (civil calendar); 0: it is none.
 int day_number(std::string_view date) {
     int part[3] = {0, 0, 0};
@@ -48,6 +43,11 @@ void each_instance_type(const Node& node, const Node* object, int depth,
 }
 
 }  // namespace
+
+std::string_view folder_of(std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
 
 bool same_folder(const File& a, const File& b) {
     // A module stands beside what calls it, and beside the other modules of that.

@@ -22,6 +22,7 @@ template <typename F>
 void each_resource(const Bundle& bundle, F&& use) {
     for (const File* file : bundle.files) each_resource(*file, use);
 }
+std::string_view folder_of(std::string_view path);
 // Files of one folder are joined; findings never rest on a file far away in a big tree.
 bool same_folder(const File& a, const File& b);
 template <typename F>

@@ -51,7 +51,8 @@ std::optional<Counted> batch_tasks_per_node(const File& batch, int component) {
         return count ? std::optional<Counted>({*count, tasks->value}) : std::nullopt;
     }
     const Directive* total = batch_option(batch, "ntasks", component);
-    const auto nodes = batch_nodes(batch, component);
+    auto nodes = batch_nodes(batch, component);
+    if (total && !nodes && total->value.is("1")) nodes = Counted{1, total->value};  // one task stands on one node
     if (!total || !nodes || nodes->count < 1) return std::nullopt;
     const auto count = total->value.as_int();
     if (!count || *count % nodes->count != 0) return std::nullopt;

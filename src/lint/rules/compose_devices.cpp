@@ -96,8 +96,10 @@ void check_cmp004(const File& file, Report& report) {
         if (service.node->find("shm_size") || (ipc && ipc->text != "none" && ipc->text != "private")) return;
         for (const Node& each : children(service.node->find("tmpfs")))
             if (each.text.starts_with("/dev/shm")) return;
-        for (const Node& each : children(service.node->find("volumes")))
-            if (each.text.find("/dev/shm") != std::string_view::npos) return;
+        for (const Node& each : children(service.node->find("volumes"))) {
+            const Node* target = each.find("target");  // the long form
+            if ((target ? target : &each)->text.find("/dev/shm") != std::string_view::npos) return;
+        }
         if (!compose_trains(service)) return;
         Finding* finding = report.add(*device->amount.source, device->key_span, service.address,
                                       "a training on several GPUs with the default 64 MiB of /dev/shm: NCCL and data "

@@ -3,16 +3,26 @@
 #include <fmt/format.h>
 
 #include "lint/rules/common_deepspeed.h"
+#include "lint/rules/common_layout.h"
 
 namespace stoker::lint {
 
 namespace {
 
 // Ranks of a launch that all see other samples: 0 where that is not written.
-std::int64_t dsp002_ranks(const Launch& launch) {
+std::int64_t dsp002_ranks(const File& script, const Launch& launch) {
     if (launch.open || !launch.trains()) return 0;
     for (const LaunchOption& option : launch.options)
         if (contains_nocase(option.name, "parallel") && literal_int(option.value).value_or(2) != 1) return 0;
+    // A rank for each task of the batch.
+    if (launch.launcher == Launcher::srun && launch.per_node.absent() && launch.nodes.absent()) {
+        const File* batch = batch_part(script);
+        if (!batch || launch.srun_nodes.present() || launch.srun_tasks_per_node.present() || launch.option("ntasks"))
+            return 0;
+        const int component = component_of(*batch, launch);
+        const auto nodes = batch_nodes(*batch, component), tasks = batch_tasks_per_node(*batch, component);
+        return nodes && tasks && !nodes->value.assumed && !tasks->value.assumed ? nodes->count * tasks->count : 0;
+    }
     const auto each = literal_int(launch.per_node);
     if (!each || *each < 1) return 0;
     if (launch.nodes.present()) {
@@ -26,16 +36,23 @@ std::int64_t dsp002_ranks(const Launch& launch) {
     return launch.option("standalone") ? *each : 0;
 }
 
+struct Dsp002Launch {
+    const Launch* launch;
+    std::int64_t ranks;
+};
+
 // Launches whose number of ranks is written and that read this configuration.
-std::vector<const Launch*> dsp002_launches(const Bundle& bundle, const DeepSpeedFile& ds) {
-    std::vector<const Launch*> found;
+std::vector<Dsp002Launch> dsp002_launches(const Bundle& bundle, const DeepSpeedFile& ds) {
+    std::vector<Dsp002Launch> found;
     for (const File* script : bundle.files)
         for_each_launch(*script, [&](const File&, const Launch& launch, const std::string&) {
             for (const std::string_view option : {"deepspeed", "deepspeed-config", "deepspeed-config-file"}) {
                 const LaunchOption* config = launch.option(option);
                 if (!config || !config->value.known() || !config->value.text.ends_with(".json")) continue;
                 const std::string_view name = config->value.text.substr(config->value.text.rfind('/') + 1);
-                if (file_name_of(ds.part.outermost()) == name && dsp002_ranks(launch) > 0) found.push_back(&launch);
+                const std::int64_t ranks =
+                    file_name_of(ds.part.outermost()) == name ? dsp002_ranks(*script, launch) : 0;
+                if (ranks > 0) found.push_back({&launch, ranks});
             }
         });
     return found;
@@ -50,13 +67,13 @@ void dsp002_against_ranks(const DeepSpeedFile& ds, const Bundle& bundle, Report&
     if (json_true(ds.root.at({"elasticity", "enabled"})) || !batch || !micro || (steps && !accumulate)) return;
     const std::int64_t rank = *micro * accumulate.value_or(1);
     if (*batch < 1 || rank < 1 || *batch % rank != 0) return;
-    const std::vector<const Launch*> launches = dsp002_launches(bundle, ds);
-    const bool fits = std::any_of(launches.begin(), launches.end(), [&](const Launch* launch) {
-        const std::int64_t whole = rank * dsp002_ranks(*launch);
+    const std::vector<Dsp002Launch> launches = dsp002_launches(bundle, ds);
+    const bool fits = std::any_of(launches.begin(), launches.end(), [&](const Dsp002Launch& each) {
+        const std::int64_t whole = rank * each.ranks;
         return accumulate ? *batch == whole : *batch % whole == 0;
     });
     if (launches.empty() || fits) return;
-    const std::int64_t ranks = dsp002_ranks(*launches[0]);
+    const std::int64_t ranks = launches[0].ranks;
     const std::string made = accumulate
                                  ? fmt::format("{} x {} x {} GPUs = {}", *micro, *accumulate, ranks, rank * ranks)
                                  : fmt::format("a multiple of {} x {} GPUs", *micro, ranks);
@@ -64,7 +81,8 @@ void dsp002_against_ranks(const DeepSpeedFile& ds, const Bundle& bundle, Report&
         report.add(ds.part.source(), all->whole(), ds.address + "/train_batch_size",
                    fmt::format("train_batch_size {} is not {}: DeepSpeed stops with an assertion", *batch, made));
     if (!finding) return;
-    report.relate(finding, *launches[0]->source, launches[0]->word, fmt::format("started here on {} GPUs", ranks));
+    report.relate(finding, *launches[0].launch->source, launches[0].launch->word,
+                  fmt::format("started here on {} GPUs", ranks));
     finding->advice = "give two of the three and let DeepSpeed work out the third";
 }
 

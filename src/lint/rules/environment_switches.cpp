@@ -116,12 +116,6 @@ void check_switch(const File& file, std::string_view name, bool (*matches)(std::
     });
 }
 
-bool is_multi_node_kind(std::string_view kind) {
-    for (const std::string_view each : {"MPIJob", "PyTorchJob", "LeaderWorkerSet", "TrainJob", "TFJob", "PaddleJob"})
-        if (kind == each) return true;
-    return false;
-}
-
 // What the variable is for runs on more than one node: a literal says so, or the launcher does that by nature.
 bool on_many_nodes(const SwitchUse& use) {
     if (use.container) {

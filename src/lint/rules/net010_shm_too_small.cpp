@@ -56,6 +56,19 @@ bool net010_counts(std::string_view resource) {
            !resource.starts_with("aws.amazon.com") && !resource.starts_with("nvidia.com/mig-");
 }
 
+// Whole devices: slices of one do not talk to one another. Nothing: a number is not known.
+std::optional<std::int64_t> net010_devices(const Container& container) {
+    std::int64_t sum = 0;
+    for (const Quantity& each : container.resources) {
+        if (!is_accelerator_resource(each.resource) || !net010_counts(each.resource)) continue;
+        if (!each.limit && container.limit(each.resource)) continue;
+        const auto amount = each.amount.as_int();
+        if (!amount || *amount < 0 || *amount > 1'000'000) return std::nullopt;
+        sum += *amount;
+    }
+    return sum;
+}
+
 std::optional<std::int64_t> net010_processes(const Container& container) {
     for (const WordList& command : commands_of(container)) {
         const Value count = option_of(*command.words, {"--nproc-per-node", "--num-gpus", "--num-processes"});
@@ -113,7 +126,7 @@ void check_net010(const File& file, Report& report) {
         if (container.image.absent()) return;  // a patch: the rest stands elsewhere
         const Quantity* device = accelerator_of(container);
         if (!device || !net010_counts(device->resource)) return;
-        const auto count = accelerators_of(container);
+        const auto count = net010_devices(container);
         const auto processes = net010_processes(container);
         if (count.value_or(1) < 2 && processes.value_or(1) < 2) return;
         if (is_node_agent(workload) || net010_has_shm_by_operator(workload) || net010_has_shm(workload, container) ||

@@ -13,8 +13,9 @@ void check_net017(const File& file, Report& report) {
             // From the environment: the launch's own, then what the script exports.
             for (const EnvVar& variable : launch.environment)
                 if (variable.name == "MASTER_ADDR") master = &variable.value;
-            if (!master && launch.launcher == Launcher::srun)
-                for (const EnvVar& variable : part.environment)
+            // A shell that srun starts has what the batch script exports.
+            for (const File* at = &part; at && !master && launch.launcher == Launcher::srun; at = at->host)
+                for (const EnvVar& variable : at->environment)
                     if (variable.name == "MASTER_ADDR") {
                         if (master && master->text != variable.value.text) return;
                         master = &variable.value;

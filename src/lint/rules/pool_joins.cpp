@@ -188,9 +188,68 @@ static std::vector<std::string_view> folders_of_argo_plugins(const Bundle& bundl
     return folders;
 }
 
+// The plugin's chart as Argo CD or Flux installs it: `use` with the object and the values that it is given.
+template <typename F>
+static void each_plugin_chart(const Bundle& bundle, F&& use) {
+    const auto chart = [](const Node* name) {
+        return name && name->is_scalar() && name->known && name->text == "nvidia-device-plugin";
+    };
+    for (const File* file : bundle.files)
+        for (const Workload& each : file->workloads) {
+            const Node* spec = each.object->find("spec");
+            if (!spec) continue;
+            if (each.kind == "HelmRelease" && chart(spec->at({"chart", "spec", "chart"})) && !spec->find("valuesFrom"))
+                use(each, *spec->at({"chart", "spec", "chart"}), spec->find("values"));
+            if (each.kind != "Application" || !each.api_version.starts_with("argoproj.io/")) continue;
+            const auto source = [&](const Node& from) {
+                const Node* helm = from.find("helm");
+                // Values as a text, in files and as parameters are not read here.
+                const bool elsewhere = helm && (helm->find("values") || helm->find("valueFiles") ||
+                                                helm->find("parameters") || helm->find("fileParameters"));
+                if (chart(from.find("chart")) && !elsewhere)
+                    use(each, *from.find("chart"), helm ? helm->find("valuesObject") : nullptr);
+            };
+            if (const Node* one = spec->find("source")) source(*one);
+            for (const Node& one : children(spec->find("sources"))) source(one);
+        }
+}
+
+// Tolerations among the values take the place of the chart's own, which are for nvidia.com/gpu (values.yaml of the
+// chart).
+static void k8s012_charts(const Bundle& bundle, const std::vector<const Resource*>& pools, Report& report) {
+    each_plugin_chart(bundle, [&](const Workload& object, const Node& chart, const Node* values) {
+        const Node* own = values ? values->find("tolerations") : nullptr;
+        if ((own && !own->known) || (values && (values->find("nodeSelector") || values->find("affinity")))) return;
+        for (const Resource* pool : pools) {
+            if (pool->written.find("google") != std::string_view::npos) continue;
+            const Value* repelling = nullptr;
+            for (const Value* each : pool->all(Attr::taint)) {
+                const auto taint = each->known() ? taint_of(each->text) : std::nullopt;
+                if (!each->known()) break;
+                if (!taint || taint->effect == "PreferNoSchedule") continue;
+                const bool borne = own ? tolerates(*values, taint->key, taint->value, taint->effect)
+                                       : taint->key == "nvidia.com/gpu" && taint->effect == "NoSchedule";
+                if (!borne && !repelling) repelling = each;
+            }
+            if (!repelling) continue;
+            const Node& told = own ? *own : chart;
+            Finding* finding =
+                report.add(*told.source, told.whole(), object.address,
+                           fmt::format("the chart's device plugin does not tolerate {}: the nodes of that "
+                                       "pool offer no GPU",
+                                       repelling->text));
+            report.relate(finding, *repelling->source, repelling->span, "the taint of the pool");
+            if (finding)
+                finding->advice = "add a toleration for it to the chart's values, beside those that it has by default";
+            return;
+        }
+    });
+}
+
 void check_k8s012(const Bundle& bundle, Report& report) {
     const auto pools = gpu_pools(bundle, report.knowledge());
     if (pools.empty()) return;
+    k8s012_charts(bundle, pools, report);
     const std::vector<std::string_view> filled_in = folders_of_argo_plugins(bundle);
     pool_joins_each_pod(bundle, [&](const Workload& workload) {
         if (!is_device_plugin(workload)) return;

@@ -51,9 +51,8 @@ void check_sec005(const File& file, Report& report) {
     for_each_part(file, [&](const File& part) {
         if (part.script.commands.empty()) return;
         // At boot and in the build of an image, the shell is root's.
-        const bool root = part.kinds.has(Kind::cloud_init) ||
-                          part.outermost().kinds.any({Kind::cloud_init, Kind::dockerfile}) ||
-                          part.outermost().kinds.any({Kind::terraform, Kind::bicep, Kind::arm});
+        bool root = part.outermost().kinds.any({Kind::dockerfile, Kind::terraform, Kind::bicep, Kind::arm});
+        for (const File* at = &part; at; at = at->host) root = root || at->kinds.has(Kind::cloud_init);
         const auto& commands = part.script.commands;
         for (std::size_t k = 0; k < commands.size(); ++k) {
             const Command& fetch = commands[k];

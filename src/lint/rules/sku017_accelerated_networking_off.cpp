@@ -10,10 +10,32 @@ namespace stoker::lint {
 
 namespace {
 
+constexpr std::string_view kSku017Type = "azurerm_network_interface.";
+
 // "azurerm_network_interface.main" of tf:azurerm_network_interface.main["a"], "nic" of bicep:nic[0].
 std::string_view sku017_symbol(std::string_view address) {
     address.remove_prefix(std::min(address.find(':') + 1, address.size()));
     return address.substr(0, address.find('['));
+}
+
+// "module.a" of what a call of that module makes.
+std::string_view sku017_module(const Resource& resource) {
+    const auto& call = resource.file->outermost().call;
+    return call && !call->overlay ? std::string_view(call->name) : std::string_view();
+}
+
+// "module.nic" of module.nic.id, as it is written where the machine stands.
+std::string sku017_called(const Value& id, const Resource& machine) {
+    const std::string_view text = id.use_source ? id.use_source->text(id.use) : id.text;
+    const std::size_t at = text.find("module.");
+    if (at == std::string_view::npos || !machine.address.starts_with("tf:")) return {};
+    std::size_t end = at + 7;
+    while (end < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_' || text[end] == '-'))
+        ++end;
+    if (end == text.size() || text[end] != '.') return {};
+    const std::string_view own = sku017_module(machine), called = text.substr(at, end - at);
+    return own.empty() ? std::string(called) : fmt::format("{}.{}", own, called);
 }
 
 // Interfaces by the symbol they are referred to; those of ARM, which are found by their names.
@@ -36,14 +58,25 @@ struct Sku017Interfaces {
                 continue;
             }
             std::string_view text = id->text;
-            const std::size_t type = text.find("azurerm_network_interface.");
+            const std::size_t type = text.find(kSku017Type);
             if (type != std::string_view::npos) text.remove_prefix(type);
-            std::size_t end = type == std::string_view::npos ? 0 : 26;
+            std::size_t end = type == std::string_view::npos ? 0 : kSku017Type.size();
             while (end < text.size() &&
                    (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_' || text[end] == '-'))
                 ++end;
             const auto [first, last] = by_symbol.equal_range(text.substr(0, end));
-            for (auto it = first; it != last; ++it) use(*it->second);
+            for (auto it = first; it != last; ++it)
+                if (sku017_module(*it->second) == sku017_module(machine)) use(*it->second);
+            // The output of a module that makes one interface.
+            const std::string called = sku017_called(*id, machine);
+            const Resource* given = nullptr;
+            bool several = false;
+            for (const auto& [symbol, nic] : by_symbol) {
+                if (called.empty() || sku017_module(*nic) != called) continue;
+                several = several || given;
+                given = nic;
+            }
+            if (given && !several) use(*given);
         }
     }
     // [resourceId('Microsoft.Network/networkInterfaces', NAME)]
@@ -114,7 +147,8 @@ void check_sku017(const Bundle& bundle, Report& report) {
         } else if (machine.type == ResourceType::vm) {
             if (is_az(machine)) sku017_tell(report, machine, machine, *size);
             interfaces.each_of(machine, [&](const Resource& nic) {
-                if (same_folder(nic.file->outermost(), machine.file->outermost()))
+                const bool own = sku017_module(nic) == sku017_module(machine);
+                if (!own || same_folder(nic.file->outermost(), machine.file->outermost()))
                     sku017_tell(report, nic, machine, *size);
             });
         }

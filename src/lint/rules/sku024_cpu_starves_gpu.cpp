@@ -1,4 +1,5 @@
 #include "lint/rules/common_cloud.h"
+#include "lint/rules/common_layout.h"
 
 #include <fmt/format.h>
 
@@ -38,11 +39,41 @@ void sku024_container(const Container& container, Report& report, const File& fi
     if (finding) finding->advice = fmt::format("give each GPU {:g} CPUs or more", report.options().cpus_per_gpu);
 }
 
+// --cpus-per-task for the tasks of a node, and the GPUs that share it. --exclusive gives all CPUs of the node.
+void sku024_batch(const File& file, Report& report) {
+    const File* batch = batch_part(file);
+    if (!batch || batch_option(*batch, "exclusive") || batch_option(*batch, "cpus-per-gpu")) return;
+    const Directive* per_task = batch_option(*batch, "cpus-per-task");
+    const auto cpus = per_task ? literal_int(per_task->value) : std::nullopt;
+    const auto devices = batch_devices(*batch);
+    if (!cpus || !devices || devices->count < 2 || *cpus < 1) return;
+    const auto tasks = batch_tasks_per_node(*batch);
+    // A number of tasks that is not known may be any.
+    const bool unsaid = !batch_option(*batch, "ntasks") && !batch_option(*batch, "ntasks-per-node") &&
+                        !batch_option(*batch, "ntasks-per-gpu") && !batch_option(*batch, "gpus-per-task");
+    if (!tasks && !unsaid) return;
+    // Cores are counted then, each of which has two threads.
+    const Directive* hint = batch_option(*batch, "hint");
+    const std::int64_t threads = hint && hint->value.is("nomultithread") ? 2 : 1;
+    const double each =
+        static_cast<double>(*cpus * threads * (tasks ? tasks->count : 1)) / static_cast<double>(devices->count);
+    if (each >= report.options().cpus_per_gpu) return;
+    const Work work = work_of(file, report.knowledge());
+    if (!work.training) return;
+    Finding* finding = report.add(
+        per_task->value, "slurm:cpus-per-task",
+        fmt::format("{:g} CPUs for each of {} GPUs in a training: data loading starves them", each, devices->count));
+    if (!finding) return;
+    report.relate(finding, *devices->value.source, devices->value.span, "GPUs per node");
+    finding->advice = fmt::format("give each GPU {:g} CPUs or more", report.options().cpus_per_gpu);
+}
+
 }  // namespace
 
 void check_sku024(const File& file, Report& report) {
     for (const Workload& workload : file.workloads)
         for (const Container& container : workload.containers) sku024_container(container, report, file);
+    sku024_batch(file, report);
     for (const Directive& directive : file.script.directives) {
         const auto cpus = directive.option == "cpus-per-gpu" ? directive.value.as_int() : std::nullopt;
         if (!cpus || *cpus < 1 || static_cast<double>(*cpus) >= report.options().cpus_per_gpu) continue;

@@ -2,12 +2,9 @@
 
 namespace stoker::lint {
 
-void check_slm016(const File& file, Report& report) {
-    if (!file.kinds.has(Kind::slurm)) return;
-    const std::string_view text = file.source().text();
-    for (const std::string_view mark : {"{{", "{%", "<%", "@@"})
-        if (text.find(mark) != std::string_view::npos) return;
-    // A heredoc is expanded by the shell that writes it: only the file itself counts.
+namespace {
+
+void slm016_part(const File& file, Report& report) {
     for (const Directive& directive : file.script.directives) {
         if (directive.prefix != "#SBATCH" || directive.malformed || directive.after_command ||
             !directive.value.unknown())
@@ -26,8 +23,27 @@ void check_slm016(const File& file, Report& report) {
                                           std::string(directive.option) + " gets the text " + std::string(value));
         if (finding)
             finding->advice =
-                "write the value, use sbatch's own patterns (%j, %x), or give the option on the command line";
+                file.verbatim
+                    ? "take the quotes off the delimiter, so that the shell that writes the script puts the value in"
+                    : "write the value, use sbatch's own patterns (%j, %x), or give the option on the command line";
     }
+}
+
+}  // namespace
+
+void check_slm016(const File& file, Report& report) {
+    if (!file.kinds.has(Kind::slurm)) return;
+    const std::string_view text = file.source().text();
+    for (const std::string_view mark : {"{{", "{%", "<%", "@@"})
+        if (text.find(mark) != std::string_view::npos) return;
+    slm016_part(file, report);
+    // A heredoc is expanded by the shell that writes it, unless its delimiter is quoted; what is filled in later is not
+    // known.
+    for (const std::string_view filler : {"envsubst", "sed ", "perl ", "eval "})
+        if (text.find(filler) != std::string_view::npos) return;
+    for_each_part(file, [&](const File& part) {
+        if (&part != &file && part.verbatim) slm016_part(part, report);
+    });
 }
 
 }  // namespace stoker::lint

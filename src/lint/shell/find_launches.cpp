@@ -18,7 +18,9 @@ static bool may_launch(const LaunchFinder::Words& words) {
 void LaunchFinder::run() {
     Script& script = file_->script;
     const auto value_of = [&](const Assignment& each) {
-        const bool open = each.value.unknown() && each.value.text.find('$') != std::string_view::npos;
+        // What joins the elements of a list is known from the script alone.
+        const bool open = (each.value.unknown() && each.value.text.find('$') != std::string_view::npos) ||
+                          file_->source().text(each.span).find("[*]}") != std::string_view::npos;
         return open ? ShellValues::of(*file_).value_in_runs(each, *options_) : each.value;
     };
     for (const Assignment& each : script.assignments)
@@ -47,6 +49,7 @@ void LaunchFinder::run() {
         }
         if (calls.empty() && program(command.words, 0, launch, 0)) file_->launches.push_back(std::move(launch));
     }
+    echoed();
     for (const File* sourced : script.sourced) ran_elsewhere(*sourced);
 }
 

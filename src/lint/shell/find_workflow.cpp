@@ -1,6 +1,7 @@
 // Steps of workflows: GitHub Actions, Azure Pipelines, GitLab CI. Each script is read as one, with the environment that
 // stands above it.
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "lint/azure/local_modules.h"
@@ -8,6 +9,7 @@
 #include "lint/read.h"
 #include "lint/shell/called_scripts.h"
 #include "lint/shell/node_text.h"
+#include "lint/shell/playbook_variables.h"
 #include "lint/shell/read_script_files.h"
 #include "lint/shell/step_files.h"
 
@@ -17,7 +19,6 @@ namespace {
 
 constexpr int kMostWorkflowDepth = 24;
 constexpr std::size_t kMostWorkflowSteps = 200;
-constexpr std::size_t kMostRounds = 8;  // of a matrix
 constexpr std::size_t kMostWorkflowCalls = 16, kMostWorkflowBytes = 256u << 10;
 
 class WorkflowFinder {
@@ -28,6 +29,7 @@ public:
         dialect_ = step_dialect_of(file_.path(), file_.source().text());
         if (!dialect_) dialect_ = step_dialect_of("action.yml", "");  // --kind, a template that a pipeline calls
         if (dialect_->tool == "GitLab CI" && !file_.call) included_ = documents_taken_in(file_, options_);
+        if (dialect_->tool == "Ansible" && !file_.host) playbook_.learn_beside(file_, options_);
         for (const Node* root : file_.tree.roots) {
             devices(*root);
             inputs(*root);
@@ -58,6 +60,7 @@ public:
                 }
                 text += part->text;
             }
+            if (dialect_->tool == "Ansible") step.variables.fill(text, pieces);
             hide_templates(text);
             Kinds kinds = classify("", text);  // a heredoc in it may look like something else
             if (!kinds.has(Kind::launch)) kinds = {Kind::launch};
@@ -74,6 +77,7 @@ private:
     struct Step {
         std::vector<const Node*> texts;  // lines of one shell
         std::vector<EnvVar> environment;
+        PlaybookVariables variables;
     };
 
     // accelerators: H100:8, gpu: {name: H100, count: 8}: GPUs beside each node's script.
@@ -200,70 +204,6 @@ private:
                 continue;
             said_.push_back({file_.tree.keep(name), value, step.key_span});
         }
-    }
-    // Each round of a matrix by its names; empty: there is none.
-    std::vector<std::vector<EnvVar>> rounds(const Node& job) {
-        std::vector<std::vector<EnvVar>> made;
-        const auto add = [&](std::vector<EnvVar>& round, std::string_view key, const Node& value,
-                             std::string_view space) {
-            const auto put = [&](std::string name, const Node& node) {
-                if (node.is_scalar()) round.push_back({file_.tree.keep(name), filled(Value::of(&node)), node.key_span});
-            };
-            if (value.is_scalar()) return put(std::string(space) + std::string(key), value);
-            for (const Node& child : children(&value))
-                put(std::string(space) + std::string(key) + "." + std::string(child.key), child);
-        };
-        const Node* matrix = job.at({"strategy", "matrix"});
-        if (matrix && matrix->is_object()) {
-            made.emplace_back();
-            bool axes = false, named = false;
-            for (const Node& axis : children(matrix)) {
-                if (axis.key == "include" || axis.key == "exclude") continue;
-                if (axis.is_object()) {  // Azure Pipelines: a round by its name
-                    if (!named && !axes) made.clear();
-                    named = true;
-                    std::vector<EnvVar>& round = made.emplace_back();
-                    for (const Node& value : children(&axis)) add(round, value.key, value, "");
-                } else if (axis.is_array() && axis.first && !named) {
-                    axes = true;
-                    std::vector<std::vector<EnvVar>> longer;
-                    for (const auto& round : made)
-                        for (const Node& value : children(&axis)) {
-                            if (longer.size() >= kMostRounds) break;
-                            longer.push_back(round);
-                            add(longer.back(), axis.key, value, "matrix.");
-                        }
-                    made = std::move(longer);
-                }
-            }
-            if (!axes && !named) made.clear();
-            for (const Node& row : children(matrix->find("include"))) {
-                if (made.size() >= kMostRounds) break;
-                std::vector<EnvVar>& round = made.emplace_back();
-                for (const Node& value : children(&row)) add(round, value.key, value, "matrix.");
-            }
-        }
-        for (const Node& row : children(job.at({"parallel", "matrix"}))) {  // GitLab
-            std::vector<std::vector<EnvVar>> rows{{}};
-            for (const Node& axis : children(&row)) {
-                std::vector<std::vector<EnvVar>> longer;
-                for (const auto& round : rows) {
-                    if (axis.is_scalar()) {
-                        longer.push_back(round);
-                        add(longer.back(), axis.key, axis, "");
-                    }
-                    for (const Node& value : children(&axis)) {
-                        if (longer.size() >= kMostRounds) break;
-                        longer.push_back(round);
-                        add(longer.back(), axis.key, value, "");
-                    }
-                }
-                rows = std::move(longer);
-            }
-            for (auto& round : rows)
-                if (made.size() < kMostRounds) made.push_back(std::move(round));
-        }
-        return made;
     }
     // extends: .base of GitLab: its variables below the job's own, and its scripts where the job has none.
     void extended(const Node& job, std::vector<const Node*>& bases) {
@@ -396,6 +336,7 @@ private:
         const auto with = [&](const std::vector<EnvVar>& round) {
             Step step;
             step.texts = texts;
+            if (dialect_->tool == "Ansible") step.variables = playbook_;
             const auto add = [&](const EnvVar& variable) {
                 if (std::none_of(step.environment.begin(), step.environment.end(),
                                  [&](const EnvVar& each) { return each.name == variable.name; }))
@@ -427,18 +368,58 @@ private:
             environment_ = outer;
         }
     }
+    // ${{ each pool in parameters.pools }}: of Azure Pipelines, once for each that the parameter has by default.
+    bool repeated(const Node& node, int depth) {
+        std::string_view key = trim(node.key);
+        if (!key.starts_with("${{") || !key.ends_with("}}")) return false;
+        key = trim(key.substr(3, key.size() - 5));
+        if (!key.starts_with("each ")) return false;
+        const std::size_t in = key.find(" in ");
+        if (in == std::string_view::npos) return false;
+        const std::string name(trim(key.substr(5, in - 5)));
+        std::string_view list = trim(key.substr(in + 4));
+        if (!list.starts_with("parameters.")) return false;
+        list.remove_prefix(11);
+        const Node* values = nullptr;
+        for (const Node* root : file_.tree.roots)
+            for (const Node& parameter : children(root->find("parameters")))
+                if (const Node* named = parameter.find("name"); named && named->text == list)
+                    values = parameter.find("default");
+        std::vector<std::vector<EnvVar>> made;
+        for (const Node& value : children(values)) {
+            if (made.size() >= kMostRounds) break;
+            std::vector<EnvVar>& round = made.emplace_back();
+            if (value.is_scalar()) round.push_back({file_.tree.keep(name), Value::of(&value), value.span});
+            for (const Node& field : children(&value))
+                if (field.is_scalar())
+                    round.push_back(
+                        {file_.tree.keep(name + "." + std::string(field.key)), Value::of(&field), field.key_span});
+        }
+        if (made.empty()) return false;
+        const auto outer_rounds = rounds_;
+        rounds_ = std::move(made);
+        walk(node, depth + 1);
+        rounds_ = outer_rounds;
+        return true;
+    }
     void walk(const Node& node, int depth) {
         if (depth > kMostWorkflowDepth || node.is_scalar()) return;
         const std::size_t outer = environment_.size();
         const auto outer_rounds = rounds_;
         const auto outer_said = said_.size();
+        std::optional<PlaybookVariables> outer_playbook;
+        if (const Node* vars = dialect_->tool == "Ansible" ? node.find("vars") : nullptr) {
+            outer_playbook = playbook_;
+            playbook_.learn(vars);
+        }
         if (node.is_object()) {
             std::vector<const Node*> bases;
             if (depth == 1) extended(node, bases);
             for (const Node* base : bases) learn(base->find("variables"));
             for (const std::string_view key : {"env", "envs", "environment", "variables"}) learn(node.find(key));
             if (node.find("strategy") || node.find("parallel"))
-                if (auto made = rounds(node); !made.empty()) rounds_ = std::move(made);
+                if (auto made = matrix_rounds(file_, node, [&](Value value) { return filled(value); }); !made.empty())
+                    rounds_ = std::move(made);
             const bool other = dialect_->tool != "Ansible" && other_language(node);
             for (const Node* base : bases) {  // what it runs is run with the job's variables
                 if (node.find("script")) break;
@@ -458,8 +439,12 @@ private:
                     size && size->is_scalar() && Knowledge::looks_like_size(size->text))
                     sizes(*size);
         }
-        for (const Node& child : children(&node)) walk(child, depth + 1);
+        for (const Node& child : children(&node)) {
+            if (repeated(child, depth)) continue;
+            walk(child, depth + 1);
+        }
         environment_.resize(outer);
+        if (outer_playbook) playbook_ = std::move(*outer_playbook);
         rounds_ = outer_rounds;
         if (node.is_object() && node.find("steps")) {
             std::vector<EnvVar> outputs;  // of a job: what those that need it are given
@@ -486,6 +471,7 @@ private:
     std::vector<Quantity> devices_;      // what a task of SkyPilot or dstack asks for on each node
     const StepDialect* dialect_ = nullptr;
     std::size_t variable_files_ = 0;
+    PlaybookVariables playbook_;
 };
 
 }  // namespace

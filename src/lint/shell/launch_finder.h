@@ -96,6 +96,7 @@ private:
     bool reader(std::size_t k, std::string_view& path, Kinds& kinds) const;
     static bool reads_code(const Command& command, Kinds& kinds, std::string_view& path);
     static bool writes_structure(std::string_view body);
+    void echoed();  // launch_echoes.cpp
     void embed(const Redirect& redirect, std::string_view path, Kinds kinds);
 
     File* file_ = nullptr;

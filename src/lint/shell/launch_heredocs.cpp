@@ -134,6 +134,7 @@ void LaunchFinder::embed(const Redirect& redirect, std::string_view path, Kinds 
     if (unknown && kinds.any({Kind::deepspeed, Kind::arm, Kind::grafana, Kind::terraform, Kind::bicep})) return;
     Launch none;
     File* made = guest(std::move(text), std::move(pieces), kinds, none);
+    if (made) made->verbatim = redirect.literal;
     // Where a variable stands for lines of YAML, what does not parse is not what will be applied.
     if (made && kinds.has(Kind::k8s) && !redirect.literal && writes_structure(written)) made->problems.clear();
 }

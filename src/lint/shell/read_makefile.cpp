@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::size_t kMostTargets = 200, kMostIncluded = 8, kMostMakeBytes = 256u << 10, kMostMakeValue = 4096;
 
+// A variable of the shell that nothing sets: what only make knows.
+constexpr std::string_view kMakeKnows = "MAKE_KNOWS_IT";
+
 struct MakeVariable {
     std::string value;
     bool known = true;
@@ -66,7 +69,9 @@ private:
         value = trim(value);
         if (sign == "?" && variables_.contains(name)) return true;
         MakeVariable& variable = variables_[name];
-        if (branch || sign == "!") {
+        if (branch && sign == "+") {
+            variable.value += " $(" + std::string(kMakeKnows) + ")";  // perhaps more behind it
+        } else if (branch || sign == "!") {
             variable.known = false;
         } else if (sign == "+") {
             variable.value += " " + std::string(value);
@@ -107,6 +112,7 @@ private:
 
     // What stands between the brackets of $(...): the value of a variable, with those that it names.
     std::optional<std::string> value_of(std::string_view name, int depth) const {
+        if (name == kMakeKnows) return "${" + std::string(kMakeKnows) + "}";
         const auto it = variables_.find(std::string(name));
         if (it == variables_.end() || !it->second.known || depth > 8) return std::nullopt;
         std::string out;
@@ -166,9 +172,9 @@ private:
                 for (; to < end && level > 0; ++to)
                     level += all[to] == next ? 1 : all[to] == (next == '(' ? ')' : '}') ? -1 : 0;
                 const auto value = value_of(all.substr(at + 2, to - at - 3), 0);
-                recipe.add(value ? *value : std::string("${MAKE_KNOWS_IT}"), span(at, to), Piece::Kind::changed);
+                recipe.add(value ? *value : "${" + std::string(kMakeKnows) + "}", span(at, to), Piece::Kind::changed);
             } else {
-                recipe.add("${MAKE_KNOWS_IT}", span(at, to), Piece::Kind::changed);
+                recipe.add("${" + std::string(kMakeKnows) + "}", span(at, to), Piece::Kind::changed);
             }
             plain = at = to;
         }

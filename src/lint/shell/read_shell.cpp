@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "lint/shell/directives.h"
+#include "lint/shell/programs.h"
 #include "lint/shell/shell_parser.h"
 #include "lint/shell/shell_values.h"
 
@@ -158,10 +159,37 @@ bool has_placeholder(std::string_view text) {
     return false;
 }
 
+// read -r -d '' NAME <<EOF: the text as the value of the name.
+void assign_read_texts(File& file) {
+    auto& assignments = file.script.assignments;
+    for (const Command& command : file.script.commands) {
+        if (command.name() != "read" || command.words.size() < 3) continue;
+        const bool whole = std::any_of(command.words.begin(), command.words.end(), [](const Value& word) {
+            return word.text == "-d" || (word.text.starts_with('-') && word.text.ends_with('d'));
+        });
+        const Value& name = command.words.back();
+        for (const Redirect& redirect : command.redirects) {
+            if (!whole || !redirect.op.starts_with("<<") || redirect.op == "<<<" || redirect.literal ||
+                redirect.body.empty() || !name.known() || !env_name(name.text))
+                continue;
+            const auto read = std::find_if(assignments.begin(), assignments.end(), [&](const Assignment& each) {
+                return each.name == name.text && each.value.unknown() && command.span.contains(each.span);
+            });
+            const auto before = static_cast<std::uint32_t>(name.text.size()) + 1;
+            if (read == assignments.end() || redirect.body.begin < before) continue;
+            read->span = {redirect.body.begin - before, redirect.body.end};  // as NAME= stood before the text
+            read->value.text = file.source().text(redirect.body);
+            read->value.span = redirect.body;
+            read->value.source = &file.source();
+        }
+    }
+}
+
 }  // namespace
 
 void read_shell(File& file, const ReadOptions& options) {
     ShellParser(file).run();
+    assign_read_texts(file);
     ShellValues::read_sourced(file, options);
     if (!file.script.commands.empty() || !file.script.assignments.empty()) ShellValues::of(file).finish();
     if (file.script.error_message.empty()) return;

@@ -5,8 +5,6 @@
 #include <functional>
 
 #include "base/text.h"
-#include "lint/azure/local_modules.h"
-#include "lint/shell/called_scripts.h"
 #include "lint/shell/shell_parser.h"
 #include "lint/shell/shell_values.h"
 
@@ -18,7 +16,6 @@ bool value_blank_of(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-constexpr std::size_t kMostSourced = 8;        // files of one script
 constexpr std::size_t kMostAlternatives = 32;  // values of one variable
 
 }  // namespace
@@ -434,49 +431,6 @@ void ShellValues::collect(Span word, std::vector<Value>& found, std::vector<std:
             const Span span = raw(each.value, source_);
             if (!span.empty()) collect(span, found, seen, depth + 1);
         }
-    }
-}
-
-// ${1:-prod} and ${NAME:-prod} by what they say themselves.
-static std::string with_defaults(std::string_view word) {
-    std::string out(word);
-    for (std::size_t at = out.find("${"); at != std::string::npos; at = out.find("${", at)) {
-        const std::size_t end = out.find('}', at), sign = out.find(":-", at);
-        if (end == std::string::npos || sign > end) return {};
-        out.replace(at, end + 1 - at, out.substr(sign + 2, end - sign - 2));
-    }
-    return out;
-}
-
-// Files that the script sources, when they lie beside it; their variables are known where the script has none.
-void ShellValues::read_sourced(File& file, const ReadOptions& options) {
-    if (!options.neighbour || file.host) return;
-    std::size_t count = 0;
-    bool exports_all = false;  // between set -a and set +a
-    for (std::size_t k = 0; k < file.script.commands.size(); ++k) {
-        const Command& command = file.script.commands[k];
-        if (command.name() == "set" && command.words.size() == 2 &&
-            (command.words[1].is("-a") || command.words[1].is("+a")))
-            exports_all = command.words[1].is("-a");
-        if ((command.name() != "source" && command.name() != ".") || command.words.size() < 2) continue;
-        std::string_view name = path_beside(command.words[1].text);
-        const std::string spelled = name.empty() ? with_defaults(command.words[1].text) : std::string();
-        if (name.empty()) name = path_beside(spelled);
-        if (name.empty()) continue;
-        // Beside the script, or seen from the folder above it, from where it is run as often.
-        std::string path(name);
-        auto text = options.neighbour(path);
-        if (!text) text = options.neighbour(path = "../" + path);
-        if (!text || text->size() > (256u << 10) || text->find('\0') != std::string::npos || ++count > kMostSourced)
-            continue;
-        file.neighbours.push_back(std::make_unique<File>(path_from(file.path(), path), std::move(*text)));
-        File& read = *file.neighbours.back();
-        if (read.path() == file.path()) continue;
-        read.kinds.add(Kind::launch);
-        read_shell(read, ReadOptions{});
-        if (exports_all)
-            for (Assignment& each : read.script.assignments) each.exported = true;
-        file.script.sourced.push_back(&read);
     }
 }
 

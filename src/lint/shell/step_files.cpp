@@ -77,8 +77,8 @@ std::string_view tool_of(std::string_view path, std::string_view text) {
     if (has_top_key(text, "resources:") && (has_top_key(text, "run:") || has_top_key(text, "setup:")) &&
         !has_top_key(text, "kind:"))
         return "SkyPilot";
-    if (has_top_key(text, "- hosts:") || says_any(text, {"\n  hosts: "}) ||
-        (says_any(path, {"tasks/", "handlers/"}) && has_top_key(text, "- name:")))
+    if (has_top_key(text, "- hosts:") || says_any(path, {"group_vars/", "host_vars/"}) ||
+        says_any(text, {"\n  hosts: "}) || (says_any(path, {"tasks/", "handlers/"}) && has_top_key(text, "- name:")))
         return "Ansible";
     return {};
 }
@@ -110,6 +110,69 @@ std::vector<const Node*> documents_taken_in(File& file, const ReadOptions& optio
     if (options.neighbour)
         for (const Node* root : file.tree.roots) take_in(file, options, root->find("include"), 0, found);
     return found;
+}
+
+std::vector<std::vector<EnvVar>> matrix_rounds(File& file, const Node& job, const std::function<Value(Value)>& filled) {
+    std::vector<std::vector<EnvVar>> made;
+    const auto add = [&](std::vector<EnvVar>& round, std::string_view key, const Node& value, std::string_view space) {
+        const auto put = [&](std::string name, const Node& node) {
+            if (node.is_scalar()) round.push_back({file.tree.keep(name), filled(Value::of(&node)), node.key_span});
+        };
+        if (value.is_scalar()) return put(std::string(space) + std::string(key), value);
+        for (const Node& child : children(&value))
+            put(std::string(space) + std::string(key) + "." + std::string(child.key), child);
+    };
+    const Node* matrix = job.at({"strategy", "matrix"});
+    if (matrix && matrix->is_object()) {
+        made.emplace_back();
+        bool axes = false, named = false;
+        for (const Node& axis : children(matrix)) {
+            if (axis.key == "include" || axis.key == "exclude") continue;
+            if (axis.is_object()) {  // Azure Pipelines: a round by its name
+                if (!named && !axes) made.clear();
+                named = true;
+                std::vector<EnvVar>& round = made.emplace_back();
+                for (const Node& value : children(&axis)) add(round, value.key, value, "");
+            } else if (axis.is_array() && axis.first && !named) {
+                axes = true;
+                std::vector<std::vector<EnvVar>> longer;
+                for (const auto& round : made)
+                    for (const Node& value : children(&axis)) {
+                        if (longer.size() >= kMostRounds) break;
+                        longer.push_back(round);
+                        add(longer.back(), axis.key, value, "matrix.");
+                    }
+                made = std::move(longer);
+            }
+        }
+        if (!axes && !named) made.clear();
+        for (const Node& row : children(matrix->find("include"))) {
+            if (made.size() >= kMostRounds) break;
+            std::vector<EnvVar>& round = made.emplace_back();
+            for (const Node& value : children(&row)) add(round, value.key, value, "matrix.");
+        }
+    }
+    for (const Node& row : children(job.at({"parallel", "matrix"}))) {  // GitLab
+        std::vector<std::vector<EnvVar>> rows{{}};
+        for (const Node& axis : children(&row)) {
+            std::vector<std::vector<EnvVar>> longer;
+            for (const auto& round : rows) {
+                if (axis.is_scalar()) {
+                    longer.push_back(round);
+                    add(longer.back(), axis.key, axis, "");
+                }
+                for (const Node& value : children(&axis)) {
+                    if (longer.size() >= kMostRounds) break;
+                    longer.push_back(round);
+                    add(longer.back(), axis.key, value, "");
+                }
+            }
+            rows = std::move(longer);
+        }
+        for (auto& round : rows)
+            if (made.size() < kMostRounds) made.push_back(std::move(round));
+    }
+    return made;
 }
 
 void hide_templates(std::string& text) {

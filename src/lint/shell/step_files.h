@@ -1,6 +1,7 @@
 // Files of YAML whose values are steps for a shell: pipelines, tasks, playbooks.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,11 @@ bool names_size(std::string_view text);
 
 // {{ x }}, which Ansible, Task and just fill in: as long a name of a variable that nothing sets.
 void hide_templates(std::string& text);
+
+inline constexpr std::size_t kMostRounds = 8;  // of a matrix
+
+// Each round of a job's matrix by its names; empty: there is none. `filled`: a value with those that it names.
+std::vector<std::vector<EnvVar>> matrix_rounds(File& file, const Node& job, const std::function<Value(Value)>& filled);
 
 // Null: no file of steps, as far as its name and its text say.
 const StepDialect* step_dialect_of(std::string_view path, std::string_view text);

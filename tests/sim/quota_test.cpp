@@ -3,6 +3,7 @@
 // was held, and all work ends well.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -26,6 +27,21 @@ constexpr double kOwedWithinS = kReclaimNoticeS + 30 + 60;
 
 Actor developer(std::uint64_t project) {
     return {.kind = PrincipalKind::user, .role = Role::developer, .tenant = {{1}, {project}}, .name = "anna"};
+}
+
+// Whether the run fits once all that borrows has gone. A guarantee is of so many GPUs and not of their places: where
+// nobody borrows and what is free lies on several nodes, it waits for an end (seed 69 of 200).
+bool fits_without_borrowers(const Simulation& sim, const TenantLimits& limits, const Run& run) {
+    const State& state = sim.state();
+    std::map<std::string, int> taken;
+    for (const RunId id : state.live)
+        if (limits.tier_of_live(id) == QuotaTier::owed)
+            for (const RankPlace& place : state.find(id)->attempts.back().places)
+                taken[place.node] += state.find(id)->spec.per_rank.gpus;
+    int ranks = 0;
+    for (const auto& [name, node] : state.nodes)
+        ranks += (static_cast<int>(node.info.devices.size()) - taken[name]) / std::max(1, run.spec.per_rank.gpus);
+    return ranks >= run.spec.ranks;
 }
 
 struct Watch {
@@ -57,7 +73,7 @@ struct Watch {
             const TenantRequest request{.run = &run, .ranks = run.spec.ranks, .needs = run.spec.per_rank};
             const std::vector<RankPlace> anywhere(static_cast<std::size_t>(run.spec.ranks));
             if (limits.judge(request).tier != QuotaTier::owed || limits.block_at(request, anywhere) ||
-                !seen.insert(run.project).second)
+                !fits_without_borrowers(sim, limits, run) || !seen.insert(run.project).second)
                 continue;
             const auto before = owed_since.find(key.run);
             owed[key.run] = before == owed_since.end() ? sim.now_us() : before->second;
@@ -89,7 +105,7 @@ void check_charges(const Simulation& sim, std::vector<std::string>& broken) {
 
 TEST(SimQuota, BorrowingReclaimAndBudgetsHoldTheirPromises) {
     std::uint64_t reclaimed = 0, borrowed = 0, stopped = 0, kills = 0;
-    for (const std::uint64_t seed : seeds(40)) {
+    for (const std::uint64_t seed : seeds(200)) {
         SplitMix random(seed ^ 0x90aa);
         const bool faults = seed % 2 == 0;
         SimulationOptions options{

@@ -16,6 +16,7 @@ bool all_seeds() {
 
 std::vector<std::uint64_t> seeds(std::uint64_t count) {
     if (const char* one = std::getenv("STOKER_SIM_SEED")) return {std::strtoull(one, nullptr, 10)};
+    if (const char* more = std::getenv("STOKER_SIM_SEEDS")) count = std::strtoull(more, nullptr, 10);
     std::vector<std::uint64_t> all;
     for (std::uint64_t i = 1; i <= count; i += seed_share()) all.push_back(i);
     return all;

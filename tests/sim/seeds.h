@@ -1,5 +1,6 @@
 // Which seeds a simulation plays: all of them; STOKER_SIM_SEED alone, to see a failure again; or, under sanitizers,
-// where each takes ten times as long, one of every STOKER_SIM_SHARE.
+// where each takes ten times as long, one of every STOKER_SIM_SHARE. STOKER_SIM_SEEDS plays so many in place of those
+// that a test names.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 #include "check/bundles.h"
+#include "base/paths.h"
 
 #include <algorithm>
 #include <map>
@@ -77,7 +78,7 @@ std::set<std::string> kustomization_groups(const std::set<std::string>& folders,
         const auto [holder, fresh] = holders.emplace(first_of(folder), folder);
         if (fresh) continue;
         std::string& above = holder->second;
-        while (!above.empty() && folder != above && !folder.starts_with(above + "/")) above = folder_of(above);
+        while (!above.empty() && !lies_in(folder, above)) above = folder_of(above);
     }
     std::set<std::string> tops;
     for (const auto& [first, holder] : holders) tops.insert(holder);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/utf16.h"
 #include "io/files.h"
@@ -86,11 +87,8 @@ std::optional<fs::path> beside(Surroundings& around, const std::string& wanted) 
     std::error_code code;
     const fs::path target = fs::canonical(around.folder / wanted, code);
     if (code) return std::nullopt;
-    const auto below = [&](const fs::path& base) {
-        const auto [end, rest] = std::mismatch(base.begin(), base.end(), target.begin(), target.end());
-        return end == base.end();
-    };
-    if (!below(around.folder) && !below(around.top)) return std::nullopt;
+    const std::string real = target.string();
+    if (!lies_in(real, around.folder.string()) && !lies_in(real, around.top.string())) return std::nullopt;
     return target;
 }
 

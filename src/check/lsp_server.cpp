@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "check/bundles.h"
@@ -309,7 +310,9 @@ void LspServer::read_workspace() {
     for (const WalkedFile& walked : walk_paths({root_}, options).files) {
         CheckInput input = read_input(walked, read_);
         forget_calls(input);  // what is open is judged by its calls, the rest of the workspace by its defaults
-        const std::string below = walked.path.starts_with(root_ + "/") ? walked.path.substr(root_.size() + 1) : "";
+        const std::string below = walked.path.size() > root_.size() && lies_in(walked.path, root_)
+                                      ? walked.path.substr(root_.size() + 1)
+                                      : "";
         if (input.file && !below.empty()) workspace_[below] = std::move(input);
     }
 }

@@ -8,24 +8,19 @@
 
 #include "base/api_time.h"
 #include "base/codec.h"
-#include "base/enum_words.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/worker.h"
-#include "run/state/rules.h"
-#include "run/state/run_intervals.h"
 #include "server/log_events.h"
 #include "server/owner_file.h"
-#include "server/waste_samples.h"
 
 namespace stoker {
 namespace {
 
-constexpr std::int64_t kLongestPieceUs = 60 * kSecondUs;
 constexpr double kLongestLookS = 60, kNoRulesS = 3600;
-constexpr std::size_t kMostIdlePoints = 20'000, kMostFileBytes = 16u << 20;
+constexpr std::size_t kMostFileBytes = 16u << 20;
 constexpr std::string_view kIdleFile = "/idle.json";
 
 struct IdleFile {
@@ -36,15 +31,6 @@ template <class V>
 void fields(V& visit, IdleFile& v) {
     visit("format", v.format);
     visit("items", v.items);
-}
-
-std::int64_t after_us(const IdleRule& rule) {
-    return static_cast<std::int64_t>(rule.after_s() * 1e6);
-}
-
-// So much of the samples is judged at once: a heartbeat within it is no work.
-std::int64_t piece_us(const IdleRule& rule) {
-    return std::clamp<std::int64_t>(after_us(rule) / 20, kSecondUs, kLongestPieceUs) / kSecondUs * kSecondUs;
 }
 
 std::string seconds_text(std::int64_t us) {
@@ -58,26 +44,6 @@ std::string held_text(int gpus, double cores) {
 }
 
 }  // namespace
-
-// Of a run with an attempt, what judging and telling need.
-struct IdleGuard::Watched {
-    RunId run;
-    std::uint32_t attempt = 0;
-    IdleRule rule;
-    std::string name{}, user{}, project{};  // project: ORGANISATION/PROJECT
-    ProjectId project_id{};
-    WasteSubject subject{};  // without samples
-    int gpus_of_rank = 0;
-    bool goes_on = false;
-    std::int64_t checkpoint_us = 0, ends_us = 0, microusd_per_hour = 0;
-    std::vector<std::string> notify{};
-};
-struct IdleGuard::Scene {
-    std::int64_t now_us = 0;
-    std::vector<Watched> live;
-    std::map<RunId, Watched> parked;  // held, and without a place
-    std::set<RunId> there;            // all that have not ended
-};
 
 IdleGuard::IdleGuard(Engine& engine, IdleOptions options)
     : engine_(engine), options_(std::move(options)), file_(engine.folder() + std::string(kIdleFile)) {
@@ -129,86 +95,16 @@ void IdleGuard::run() {
     }
 }
 
-std::optional<IdleGuard::Scene> IdleGuard::see(const IdleRules& rules) const {
-    Scene scene;
-    const std::shared_ptr<const PriceBook> prices =
-        options_.prices ? options_.prices() : std::make_shared<const PriceBook>();
+std::optional<IdleScene> IdleGuard::see(const IdleRules& rules) const {
     std::set<RunId> remembered;
     for (const auto& [id, memory] : memory_) remembered.insert(id);
-    const Status asked = engine_.read([&](const EngineView& view) {
-        const State& state = view.state;
-        scene.now_us = view.now_us;
-        const auto watch = [&](const Run& run) -> std::optional<Watched> {
-            const Tenant tenant = state.tenants.tenant_of(run.project);
-            const auto organisation = state.tenants.organisations.find(tenant.organisation);
-            const auto project = state.tenants.projects.find(run.project);
-            if (organisation == state.tenants.organisations.end() || project == state.tenants.projects.end())
-                return std::nullopt;
-            const QuotaOwner owner = quota_owner(tenant, run.submitted_by);
-            const IdleRule* rule = idle_rule_for(rules, {.organisation = organisation->second.name,
-                                                         .project = project->second.name,
-                                                         .user = owner.user,
-                                                         .kind = std::string(enum_word(run.spec.kind)),
-                                                         .run_class = std::string(enum_word(run.spec.run_class))});
-            if (rule == nullptr) return std::nullopt;
-            Watched watched{.run = run.id, .rule = *rule, .name = run.spec.name, .user = owner.user};
-            watched.project = organisation->second.name + "/" + project->second.name;
-            watched.project_id = run.project;
-            watched.gpus_of_rank = run.spec.per_rank.gpus;
-            watched.goes_on = !run.spec.checkpoint.folder.empty();
-            watched.checkpoint_us =
-                run.spec.checkpoint.interval_s > 0 ? run.spec.checkpoint.interval_s * kSecondUs : kUnknownCheckpointUs;
-            watched.ends_us = latest_end_us(run);
-            watched.subject.cores = static_cast<double>(run.spec.per_rank.cpu_milli) / 1000 * run.spec.ranks;
-            watched.subject.gpus = run.spec.ranks * run.spec.per_rank.gpus;
-            if (run.spec.notify)
-                for (const NotifySpec& each : *run.spec.notify) watched.notify.push_back(each.to);
-            return watched;
-        };
-        for (const RunId id : state.live) {
-            const Run& run = *state.find(id);
-            const Attempt& attempt = run.attempts.back();
-            scene.there.insert(id);
-            // What was told to go is on its way already.
-            if (attempt.running_us == 0 || attempt.end_us != 0 || attempt.notice != Cause::none) continue;
-            auto watched = watch(run);
-            if (!watched) continue;
-            watched->attempt = attempt.number;
-            watched->subject.began_us = attempt.began_us();
-            watched->subject.running_us = attempt.running_us;
-            watched->subject.until_us = view.now_us;
-            watched->microusd_per_hour =
-                rate_of(intervals_at(state, run.spec, attempt.places, *prices, attempt.began_us(), view.now_us,
-                                     markup_of(state, run.project, *prices)),
-                        *prices, view.now_us);
-            scene.live.push_back(std::move(*watched));
-        }
-        for (const RunId id : remembered) {
-            const Run* run = state.find(id);
-            if (run == nullptr || is_terminal(run->state)) continue;
-            scene.there.insert(id);
-            if (!run->held || run->live_attempt() != nullptr) continue;
-            if (auto watched = watch(*run)) scene.parked.emplace(id, std::move(*watched));
-        }
-    });
-    if (!asked) return std::nullopt;
-    if (options_.wall_us) {
-        scene.now_us = options_.wall_us();
-        for (Watched& each : scene.live) each.subject.until_us = scene.now_us;
+    const auto prices = options_.prices ? options_.prices() : std::make_shared<const PriceBook>();
+    auto scene = idle_scene(engine_, rules, remembered, *prices);
+    if (scene && options_.wall_us) {
+        scene->now_us = options_.wall_us();
+        for (WatchedRun& each : scene->live) each.subject.until_us = scene->now_us;
     }
     return scene;
-}
-
-std::vector<WasteSample> IdleGuard::samples(const Watched& watched, std::int64_t from_us, std::int64_t now_us) const {
-    if (!options_.series) return {};
-    const auto series = options_.series->query({.run = watched.run.text(),
-                                                .metrics = waste_metrics(),
-                                                .rank = {},
-                                                .from_s = from_us / kSecondUs,
-                                                .to_s = now_us / kSecondUs + 1,
-                                                .max_points = kMostIdlePoints});
-    if (!series) return {};
-    return coarser(samples_of(*series, watched.gpus_of_rank), piece_us(watched.rule));
 }
 
 void IdleGuard::look() {
@@ -224,7 +120,7 @@ void IdleGuard::look() {
         if (!scene) return;
         for (auto at = memory_.begin(); at != memory_.end();)
             at = scene->there.contains(at->first) ? std::next(at) : memory_.erase(at);
-        for (const Watched& each : scene->live) {
+        for (const WatchedRun& each : scene->live) {
             IdleRun& memory = memory_[each.run];
             if (memory.attempt != each.attempt) {
                 // It was started anew: what was known of the try before is over, what somebody asked for is not.
@@ -243,15 +139,16 @@ void IdleGuard::look() {
     stands_ = std::move(stands);
 }
 
-void IdleGuard::look_at(const Watched& watched, IdleRun& memory, std::int64_t now_us, std::vector<IdleStand>& stands) {
+void IdleGuard::look_at(const WatchedRun& watched, IdleRun& memory, std::int64_t now_us,
+                        std::vector<IdleStand>& stands) {
     const IdleRule& rule = watched.rule;
     WasteSubject subject = watched.subject;
     // Most runs work: the last minutes tell.
-    subject.samples =
-        samples(watched, std::max(subject.running_us, now_us - kIdleEvidenceUs - kLongestPieceUs), now_us);
+    subject.samples = samples_of_run(options_.series.get(), watched,
+                                     std::max(subject.running_us, now_us - kIdleEvidenceUs - kLongestPieceUs), now_us);
     auto since = idle_since(subject);
     if (since) {
-        subject.samples = samples(watched, subject.running_us, now_us);
+        subject.samples = samples_of_run(options_.series.get(), watched, subject.running_us, now_us);
         since = idle_since(subject);
     }
     // It moved, or nobody knows: what was told is void. Points that are put together shift a beginning a little.
@@ -332,18 +229,18 @@ void IdleGuard::look_at(const Watched& watched, IdleRun& memory, std::int64_t no
 }
 
 // What was parked stays so until somebody releases it, or its time is over.
-void IdleGuard::look_at_parked(const Scene& scene, std::int64_t now_us, std::vector<IdleStand>& stands) {
+void IdleGuard::look_at_parked(const IdleScene& scene, std::int64_t now_us, std::vector<IdleStand>& stands) {
     for (auto at = memory_.begin(); at != memory_.end();) {
         IdleRun& memory = at->second;
         const auto found = scene.parked.find(at->first);
         const bool live = std::any_of(scene.live.begin(), scene.live.end(),
-                                      [&](const Watched& each) { return each.run == at->first; });
+                                      [&](const WatchedRun& each) { return each.run == at->first; });
         // On its way out it is neither; somebody else's hold is none of ours.
         if (memory.parked_us == 0 || live || found == scene.parked.end()) {
             ++at;
             continue;
         }
-        const Watched& watched = found->second;
+        const WatchedRun& watched = found->second;
         const std::int64_t ends =
             watched.rule.parked_for
                 ? memory.parked_us + static_cast<std::int64_t>(watched.rule.parked_for->value() * 1e6)
@@ -389,9 +286,9 @@ Status IdleGuard::keep(RunId run, std::int64_t for_s, const std::string& who) {
         const bool known = memory.run == run;
         memory.run = run;
         const auto scene = see(rules);
-        const Watched* watched = nullptr;
+        const WatchedRun* watched = nullptr;
         if (scene) {
-            for (const Watched& each : scene->live)
+            for (const WatchedRun& each : scene->live)
                 if (each.run == run) watched = &each;
             if (const auto found = scene->parked.find(run); found != scene->parked.end()) watched = &found->second;
         }
@@ -425,8 +322,8 @@ Status IdleGuard::keep(RunId run, std::int64_t for_s, const std::string& who) {
     return done();
 }
 
-void IdleGuard::tell(const Watched& watched, const IdleRun& memory, const IdleVerdict& verdict, const std::string& what,
-                     std::int64_t now_us) const {
+void IdleGuard::tell(const WatchedRun& watched, const IdleRun& memory, const IdleVerdict& verdict,
+                     const std::string& what, std::int64_t now_us) const {
     if (!options_.tell) return;
     const char* state = verdict.act == IdleAct::tell ? "idle" : verdict.act == IdleAct::park ? "parked" : "ended";
     const std::string price =

@@ -19,6 +19,7 @@
 #include "io/log.h"
 #include "observe/series.h"
 #include "run/engine/engine.h"
+#include "server/idle_scene.h"
 #include "server/journal_notices.h"
 
 namespace stoker {
@@ -84,13 +85,10 @@ public:
     Status keep(RunId run, std::int64_t for_s, const std::string& who);
 
 private:
-    struct Watched;
-    struct Scene;
-    std::optional<Scene> see(const IdleRules& rules) const;
-    void look_at(const Watched& watched, IdleRun& memory, std::int64_t now_us, std::vector<IdleStand>& stands);
-    void look_at_parked(const Scene& scene, std::int64_t now_us, std::vector<IdleStand>& stands);
-    std::vector<WasteSample> samples(const Watched& watched, std::int64_t from_us, std::int64_t now_us) const;
-    void tell(const Watched& watched, const IdleRun& memory, const IdleVerdict& verdict, const std::string& what,
+    std::optional<IdleScene> see(const IdleRules& rules) const;
+    void look_at(const WatchedRun& watched, IdleRun& memory, std::int64_t now_us, std::vector<IdleStand>& stands);
+    void look_at_parked(const IdleScene& scene, std::int64_t now_us, std::vector<IdleStand>& stands);
+    void tell(const WatchedRun& watched, const IdleRun& memory, const IdleVerdict& verdict, const std::string& what,
               std::int64_t now_us) const;
     void say(RunId run, std::string_view act, const std::string& why) const;
     void load();

@@ -72,9 +72,10 @@ struct Watch {
             const Run& run = *state.find(key.run);
             const TenantRequest request{.run = &run, .ranks = run.spec.ranks, .needs = run.spec.per_rank};
             const std::vector<RankPlace> anywhere(static_cast<std::size_t>(run.spec.ranks));
-            if (limits.judge(request).tier != QuotaTier::owed || limits.block_at(request, anywhere) ||
-                !fits_without_borrowers(sim, limits, run) || !seen.insert(run.project).second)
-                continue;
+            if (limits.judge(request).tier != QuotaTier::owed || limits.block_at(request, anywhere)) continue;
+            // What stands behind one that cannot have its place yet waits with it.
+            if (!fits_without_borrowers(sim, limits, run)) break;
+            if (!seen.insert(run.project).second) continue;
             const auto before = owed_since.find(key.run);
             owed[key.run] = before == owed_since.end() ? sim.now_us() : before->second;
             if (punctual && static_cast<double>(sim.now_us() - owed[key.run]) / 1e6 > kOwedWithinS)

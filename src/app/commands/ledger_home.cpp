@@ -11,14 +11,11 @@
 namespace stoker {
 namespace {
 
-Result<std::unique_ptr<PostgresSegments>> open_segments(const gateway::GatewayOptions& options,
+Result<std::unique_ptr<PostgresSegments>> open_segments(const std::string& url, std::uint64_t gateway,
                                                         std::function<void(const Error&)> on_lost = {}) {
-    TRY(std::string name, postgres_name(options.ledger_database, true));
-    return PostgresSegments::open({.url = options.ledger_database,
-                                   .name = std::move(name),
-                                   .holder = this_process(),
-                                   .writer = options.name,
-                                   .on_lost = std::move(on_lost)});
+    TRY(std::string name, postgres_name(url, true));
+    return PostgresSegments::open(
+        {.url = url, .name = std::move(name), .holder = this_process(), .on_lost = std::move(on_lost)}, gateway);
 }
 
 }  // namespace
@@ -29,14 +26,14 @@ Result<LedgerPlace> ledger_place(Session& session, const Args& args) {
     TRY(const gateway::GatewayOptions options, gateway_options(session, args));
     if (options.ledger_database.empty())
         return LedgerPlace{.home = segment_folder({.folder = options.ledger_folder}), .name = options.ledger_folder};
-    TRY(std::shared_ptr<SegmentHome> home, open_segments(options));
+    TRY(std::shared_ptr<SegmentHome> home, open_segments(options.ledger_database, options.name));
     return LedgerPlace{.home = std::move(home), .name = options.ledger_database};
 }
 
 Result<std::shared_ptr<SegmentHome>> lead_ledger(Session& session, const Args& args, StopSignal& stop) {
     TRY(const gateway::GatewayOptions options, gateway_options(session, args));
     if (options.ledger_database.empty() || args.has("no-ledger")) return std::shared_ptr<SegmentHome>();
-    TRY(auto home, open_segments(options, end_without_place));
+    TRY(auto home, open_segments(options.ledger_database, options.name, end_without_place));
     TRY_VOID(home->lead([&](double seconds) { return stop.wait_for(seconds).has_value(); },
                         [&](const std::string& holder) {
                             if (!session.quiet) tell_standing_by(holder);

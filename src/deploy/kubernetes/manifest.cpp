@@ -8,6 +8,7 @@
 
 #include "base/document.h"
 #include "base/embedded.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/thread_pools.h"
 #include "base/tsv.h"
@@ -125,7 +126,7 @@ RankSpec largest_of(const GangSpec& gang) {
 std::string step_folder_of(const GangSpec& gang, const KubernetesOptions& options) {
     const std::string folder = gang.measure.lines.substr(0, gang.measure.lines.rfind('/'));
     if (!gang.measure.lines.starts_with('/') || folder.empty() || is_shared(options, folder)) return "";
-    return (gang.folder + "/").starts_with(folder + "/") ? "" : folder;
+    return lies_in(gang.folder, folder) ? "" : folder;
 }
 
 Json volumes_of(const KubernetesOptions& options, const GangSpec& gang, bool gpus, Json& mounts) {
@@ -253,9 +254,8 @@ const ContainerView* container_of(const PodView& pod, int local_rank) {
 }
 
 bool is_shared(const KubernetesOptions& options, const std::string& path) {
-    return std::any_of(options.shared.begin(), options.shared.end(), [&](const SharedFolder& each) {
-        return path == each.path || path.starts_with(each.path + "/");
-    });
+    return std::any_of(options.shared.begin(), options.shared.end(),
+                       [&](const SharedFolder& each) { return lies_in(path, each.path); });
 }
 
 PodShape shape_of(const GangSpec& gang) {

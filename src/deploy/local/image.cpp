@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/document.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "io/files.h"
 #include "io/process.h"
@@ -235,9 +236,8 @@ std::vector<std::string> folders_of_rank(const std::string& work,
     std::sort(sound.begin(), sound.end());
     std::vector<std::string> folders;
     for (const std::string& path : sound) {
-        const bool inside = std::any_of(folders.begin(), folders.end(), [&](const std::string& each) {
-            return path == each || path.starts_with(each + "/");
-        });
+        const bool inside =
+            std::any_of(folders.begin(), folders.end(), [&](const std::string& each) { return lies_in(path, each); });
         if (!inside) folders.push_back(path);
     }
     return folders;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/embedded.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/tsv.h"
 #include "catalog/gpu_names.h"
@@ -74,9 +75,8 @@ std::vector<std::string> container_words(const GangSpec& gang, const std::string
                                          const std::vector<std::string>& mounts) {
     std::vector<std::string> folders;
     const auto add = [&](const std::string& path) {
-        const bool there = std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
-            return path == folder || path.starts_with(folder + "/");
-        });
+        const bool there = std::any_of(folders.begin(), folders.end(),
+                                       [&](const std::string& folder) { return lies_in(path, folder); });
         if (!path.empty() && path != "/" && !there) folders.push_back(path);
     };
     for (const std::string& path : mounts) add(path);

@@ -105,18 +105,9 @@ Result<JournalHead> last_record(PostgresConnection& connection) {
 
 class Home final : public PostgresJournal {
 public:
-    explicit Home(PostgresJournalOptions options)
-        : options_(options),
-          lease_({.url = std::move(options.url),
-                  .name = std::move(options.name),
-                  .table = "stoker_leader",
-                  .key = "one",
-                  .value = "true",
-                  .form = kForm,
-                  .holder = std::move(options.holder),
-                  .lease_s = options.lease_s,
-                  .patience_s = options.patience_s,
-                  .on_lost = std::move(options.on_lost)}) {}
+    explicit Home(PostgresWriter writer)
+        : options_(std::move(writer)),
+          lease_(options_, {.table = "stoker_leader", .key = "one", .value = "true", .form = kForm}) {}
 
     Status start() {
         TRY(connection_, connect_durably(options_.url));
@@ -210,7 +201,7 @@ private:
                      {}, "restart the server: it reads what is there");
     }
 
-    const PostgresJournalOptions options_;
+    const PostgresWriter options_;
     std::unique_ptr<PostgresConnection> connection_;  // of whoever appends and reads: one thread
     bool unanswered_ = false;
     PostgresLease lease_;
@@ -218,8 +209,8 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<PostgresJournal>> PostgresJournal::open(PostgresJournalOptions options) {
-    auto home = std::make_unique<Home>(std::move(options));
+Result<std::unique_ptr<PostgresJournal>> PostgresJournal::open(PostgresWriter writer) {
+    auto home = std::make_unique<Home>(std::move(writer));
     TRY_VOID(home->start());
     return std::unique_ptr<PostgresJournal>(std::move(home));
 }

@@ -14,20 +14,9 @@
 
 namespace stoker {
 
-struct PostgresJournalOptions {
-    std::string url;     // connection.h
-    std::string name;    // of postgres_name()
-    std::string holder;  // who this is, for those who stand by: "host, process 12"
-    int lease_s = kLeaseS;
-    int patience_s = 30;  // how long an append waits for a database that is away
-    // From a thread of its own: somebody else leads, or the database was away for longer than patience_s. The process
-    // has to end; it may not call back.
-    std::function<void(const Error&)> on_lost{};
-};
-
 class PostgresJournal : public JournalHome {
 public:
-    static Result<std::unique_ptr<PostgresJournal>> open(PostgresJournalOptions options);
+    static Result<std::unique_ptr<PostgresJournal>> open(PostgresWriter writer);
 
     // Waits until it leads. `waiting` is told who leads meanwhile, once for each; `stop` waits so many seconds and says
     // whether to give up, which is denied then. Before it leads nothing can be appended.

@@ -17,9 +17,10 @@ constexpr double kLookEveryS = 0.25;  // of who stands by
 
 }  // namespace
 
-PostgresLease::PostgresLease(PostgresLeaseOptions options)
-    : options_(std::move(options)),
-      row_(fmt::format("{} WHERE {} = {}", options_.table, options_.key, options_.value)) {}
+PostgresLease::PostgresLease(PostgresWriter writer, PostgresLeaseRow row)
+    : options_(std::move(writer)),
+      of_(std::move(row)),
+      row_(fmt::format("{} WHERE {} = {}", of_.table, of_.key, of_.value)) {}
 
 PostgresLease::~PostgresLease() {
     {
@@ -69,19 +70,19 @@ Result<bool> PostgresLease::try_to_take(PostgresConnection& connection) {
         "INSERT INTO {0}({1}, form, term, holder, until) VALUES ({2}, $3, 1, $1, clock_timestamp() + $2 * interval '1 "
         "second') ON CONFLICT ({1}) DO UPDATE SET term = {0}.term + 1, holder = excluded.holder, until = "
         "excluded.until WHERE {0}.until < clock_timestamp() AND {0}.form = $3 RETURNING term",
-        options_.table, options_.key, options_.value);
+        of_.table, of_.key, of_.value);
     const PostgresValue mine[] = {PostgresValue::text(options_.holder), PostgresValue::integer(options_.lease_s),
-                                  PostgresValue::integer(options_.form)};
+                                  PostgresValue::integer(of_.form)};
     TRY(const PostgresRows rows, connection.query(sql.c_str(), mine));
     if (rows.count() == 1) {
         term_ = static_cast<std::uint64_t>(rows.integer(0, 0));
         return true;
     }
     TRY(const PostgresRows form, connection.query(("SELECT form FROM " + row_).c_str()));
-    if (form.count() == 1 && form.integer(0, 0) != options_.form)
+    if (form.count() == 1 && form.integer(0, 0) != of_.form)
         return Error(ErrorKind::unsupported,
                      fmt::format("{} has tables of form {}, and this Stoker knows {}", options_.name,
-                                 form.integer(0, 0), options_.form),
+                                 form.integer(0, 0), of_.form),
                      {}, "start the version of Stoker that made them");
     return false;
 }
@@ -95,11 +96,11 @@ std::optional<std::string> PostgresLease::holder_now(PostgresConnection& connect
 void PostgresLease::keep() {
     std::unique_ptr<PostgresConnection> own;
     auto last = LeaseClock::now();
-    const std::string renew = "UPDATE " + options_.table +
-                              " SET until = clock_timestamp() + $2 * interval '1 second' WHERE " + options_.key +
-                              " = " + options_.value + " AND term = $1";
-    const std::string leave = "UPDATE " + options_.table + " SET until = '-infinity' WHERE " + options_.key + " = " +
-                              options_.value + " AND term = $1";
+    const std::string renew = "UPDATE " + of_.table +
+                              " SET until = clock_timestamp() + $2 * interval '1 second' WHERE " + of_.key + " = " +
+                              of_.value + " AND term = $1";
+    const std::string leave =
+        "UPDATE " + of_.table + " SET until = '-infinity' WHERE " + of_.key + " = " + of_.value + " AND term = $1";
     const PostgresValue values[] = {PostgresValue::integer(static_cast<std::int64_t>(term_)),
                                     PostgresValue::integer(options_.lease_s)};
     std::unique_lock lock(mutex_);

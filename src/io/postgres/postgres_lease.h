@@ -20,23 +20,27 @@ namespace stoker {
 
 inline constexpr int kLeaseS = 5;
 
-struct PostgresLeaseOptions {
-    std::string url;   // connection.h
-    std::string name;  // of postgres_name()
-    // The row: of this table, whose key is of this value, as SQL. It has form, term, holder and until beside the key.
-    std::string table, key, value;
-    std::int64_t form = 1;  // of the tables that it guards
-    std::string holder;     // who this is, for those who stand by: "host, process 12"
+// Which database, and who this is: what writes there is told so, whatever it writes.
+struct PostgresWriter {
+    std::string url;     // connection.h
+    std::string name;    // of postgres_name()
+    std::string holder;  // who this is, for those who stand by: "host, process 12"
     int lease_s = kLeaseS;
     int patience_s = 30;  // how long the database may be away
     // From a thread of its own: somebody else has the place, or the database was away for longer than patience_s. The
     // process has to end; it may not call back.
     std::function<void(const Error&)> on_lost{};
 };
+// The row that a lease is: of this table, whose key is of this value, as SQL. It has form, term, holder and until
+// beside the key.
+struct PostgresLeaseRow {
+    std::string table, key, value;
+    std::int64_t form = 1;  // of the tables that it guards
+};
 
 class PostgresLease {
 public:
-    explicit PostgresLease(PostgresLeaseOptions options);
+    PostgresLease(PostgresWriter writer, PostgresLeaseRow row);
     // Whoever stands by need not wait for the end of the lease.
     ~PostgresLease();
     PostgresLease(const PostgresLease&) = delete;
@@ -56,7 +60,8 @@ private:
     Error taken(const std::string& holder) const;
     void keep();
 
-    const PostgresLeaseOptions options_;
+    const PostgresWriter options_;
+    const PostgresLeaseRow of_;
     const std::string row_;  // "TABLE WHERE KEY = VALUE"
     std::uint64_t term_ = 0;
     std::mutex mutex_;

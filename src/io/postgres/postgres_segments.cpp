@@ -34,18 +34,13 @@ PostgresValue number(std::uint64_t value) {
 
 class SegmentRows final : public PostgresSegments {
 public:
-    explicit SegmentRows(PostgresSegmentsOptions options)
-        : options_(options),
-          lease_({.url = std::move(options.url),
-                  .name = std::move(options.name),
-                  .table = "stoker_ledger_writer",
-                  .key = "gateway",
-                  .value = fmt::format("{}", static_cast<std::int64_t>(options.writer)),
-                  .form = kSegmentsForm,
-                  .holder = std::move(options.holder),
-                  .lease_s = options.lease_s,
-                  .patience_s = options.patience_s,
-                  .on_lost = std::move(options.on_lost)}) {}
+    SegmentRows(PostgresWriter writer, std::uint64_t gateway)
+        : options_(std::move(writer)),
+          gateway_(gateway),
+          lease_(options_, {.table = "stoker_ledger_writer",
+                            .key = "gateway",
+                            .value = fmt::format("{}", static_cast<std::int64_t>(gateway)),
+                            .form = kSegmentsForm}) {}
 
     Status start() {
         TRY(connection_, connect_durably(options_.url));
@@ -53,13 +48,13 @@ public:
     }
 
     std::string place(std::uint64_t segment) const override {
-        return fmt::format("segment {} of gateway {} in {}", segment, options_.writer, options_.name);
+        return fmt::format("segment {} of gateway {} in {}", segment, gateway_, options_.name);
     }
 
     Result<std::vector<std::uint64_t>> segments() override {
         return again<std::vector<std::uint64_t>>(
             [this](PostgresConnection& connection) -> Result<std::vector<std::uint64_t>> {
-                const PostgresValue whose[] = {number(options_.writer)};
+                const PostgresValue whose[] = {number(gateway_)};
                 TRY(const PostgresRows rows,
                     connection.query("SELECT segment FROM stoker_ledger WHERE gateway = $1 AND at = 0 ORDER BY segment",
                                      whose, 60));
@@ -75,7 +70,7 @@ public:
         for (;;) {
             TRY(const PostgresRows rows,
                 again<PostgresRows>([&](PostgresConnection& connection) -> Result<PostgresRows> {
-                    const PostgresValue from[] = {number(options_.writer), number(segment), number(text.size()),
+                    const PostgresValue from[] = {number(gateway_), number(segment), number(text.size()),
                                                   PostgresValue::integer(kPiecesAtOnce)};
                     return connection.query(
                         "SELECT at, bytes FROM stoker_ledger WHERE gateway = $1 AND segment = $2 AND at >= $3 ORDER BY "
@@ -97,8 +92,8 @@ public:
         Status led = lead([](double) { return true; }, [&](const std::string& who) { holder = who; });
         if (led || led.error().kind() != ErrorKind::denied) return led;
         return Error(ErrorKind::conflict,
-                     fmt::format("{} writes the ledger of gateway {} in {}", holder, options_.writer, options_.name),
-                     {}, "give each gateway a name of its own (`name:`)");
+                     fmt::format("{} writes the ledger of gateway {} in {}", holder, gateway_, options_.name), {},
+                     "give each gateway a name of its own (`name:`)");
     }
 
     Status lead(const std::function<bool(double)>& stop,
@@ -121,7 +116,7 @@ public:
             bytes.emplace_back(piece.bytes);
         }
         using V = PostgresValue;
-        const V values[] = {number(options_.writer), number(lease_.term()), V::integers(segment), V::integers(at),
+        const V values[] = {number(gateway_), number(lease_.term()), V::integers(segment), V::integers(at),
                             V::blobs(bytes)};
         const V there[] = {values[0], values[2], values[3], values[4]};
         const auto all = static_cast<std::int64_t>(pieces.size());
@@ -152,15 +147,16 @@ private:
                      "nothing was changed; restore the table stoker_ledger from a copy");
     }
 
-    const PostgresSegmentsOptions options_;
+    const PostgresWriter options_;
+    const std::uint64_t gateway_;
     std::unique_ptr<PostgresConnection> connection_;
     PostgresLease lease_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<PostgresSegments>> PostgresSegments::open(PostgresSegmentsOptions options) {
-    auto home = std::make_unique<SegmentRows>(std::move(options));
+Result<std::unique_ptr<PostgresSegments>> PostgresSegments::open(PostgresWriter writer, std::uint64_t gateway) {
+    auto home = std::make_unique<SegmentRows>(std::move(writer), gateway);
     TRY_VOID(home->start());
     return std::unique_ptr<PostgresSegments>(std::move(home));
 }

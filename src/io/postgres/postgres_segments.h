@@ -13,19 +13,10 @@
 
 namespace stoker {
 
-struct PostgresSegmentsOptions {
-    std::string url;     // connection.h
-    std::string name;    // of postgres_name()
-    std::string holder;  // who this is, for those who stand by
-    std::uint64_t writer = 0;
-    int lease_s = kLeaseS;
-    int patience_s = 30;
-    std::function<void(const Error&)> on_lost{};  // postgres_lease.h
-};
-
 class PostgresSegments : public SegmentHome {
 public:
-    static Result<std::unique_ptr<PostgresSegments>> open(PostgresSegmentsOptions options);
+    // Those of this gateway.
+    static Result<std::unique_ptr<PostgresSegments>> open(PostgresWriter writer, std::uint64_t gateway);
 
     // As claim(), and waits for whoever writes now (postgres_lease.h).
     virtual Status lead(const std::function<bool(double seconds)>& stop,

@@ -19,12 +19,8 @@ struct RowsOfSegments {
     static std::unique_ptr<SegmentHome> open() { return open_as("somebody"); }
     static std::unique_ptr<PostgresSegments> open_as(const std::string& holder,
                                                      std::function<void(const Error&)> on_lost = {}) {
-        auto made = PostgresSegments::open({.url = url(),
-                                            .name = "the database",
-                                            .holder = holder,
-                                            .writer = 7,
-                                            .lease_s = 1,
-                                            .on_lost = std::move(on_lost)});
+        auto made = PostgresSegments::open(
+            {.url = url(), .name = "the database", .holder = holder, .lease_s = 1, .on_lost = std::move(on_lost)}, 7);
         EXPECT_TRUE(made) << (made ? "" : made.error().text());
         return made ? std::move(*made) : nullptr;
     }

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/digest.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "io/files.h"
 #include "io/random_bytes.h"
@@ -49,11 +50,10 @@ Status write_private(const std::string& path, std::string_view text) {
 }
 
 // By way of links, too.
-bool lies_in(const std::string& file, const std::string& folder) {
+bool really_lies_in(const std::string& file, const std::string& folder) {
     std::error_code code;
     const std::string real = std::filesystem::weakly_canonical(file, code).string();
-    const std::string own = std::filesystem::weakly_canonical(folder, code).string();
-    return real == own || real.starts_with(own + "/");
+    return lies_in(real, std::filesystem::weakly_canonical(folder, code).string());
 }
 
 // Of this installation: with it, an id says nothing of a value that somebody guesses.
@@ -250,7 +250,7 @@ Result<std::string> read_secret(const std::string& folder, std::string_view refe
     const std::string_view rest = reference.substr(stored ? kStored.size() : kOfFile.size());
     // From the root, with or without a second slash: a server has no folder that its users know.
     const std::string root = rest.starts_with('/') ? "" : "/";
-    if (!stored && lies_in(root + std::string(rest), folder))
+    if (!stored && really_lies_in(root + std::string(rest), folder))
         return Error(ErrorKind::denied,
                      fmt::format("{}: the server's own folder is nobody's", printable(reference, 200)), {},
                      "name a file elsewhere");

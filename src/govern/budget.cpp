@@ -137,8 +137,40 @@ void add_charge(Charges& charges, const ChargeKey& key, const ChargeSum& sum) {
     all.micro_hours += sum.micro_hours;
     all.gpu_micro_hours += sum.gpu_micro_hours;
     all.priced = all.priced && sum.priced;
+    all.tokens += sum.tokens;
+    all.requests += sum.requests;
+    if (key.resource == PricedResource::tokens) all.left = sum.left;
     while (month_number(charges.begin()->first.month) + kMonthsOfCharges <= month_number(key.month))
         charges.erase(charges.begin());
+}
+
+void add_token_day(TokenDays& days, const TokenDayKey& key, const ChargeSum& sum) {
+    ChargeSum& all = days[key];
+    all.microusd += sum.microusd;
+    all.tokens += sum.tokens;
+    all.requests += sum.requests;
+    const std::int64_t newest = days.rbegin()->first.day_us;
+    while (days.begin()->first.day_us <= newest - kDaysOfTokens * kDayUs) days.erase(days.begin());
+}
+
+std::int64_t token_rate_micro_per_h(const TokenDays& days, const Tenants& tenants, std::string_view scope,
+                                    std::int64_t now_us) {
+    const std::int64_t yesterday = (now_us / kDayUs - 1) * kDayUs;
+    Wide sum = 0;
+    std::int64_t from = now_us;
+    for (auto at = days.lower_bound(TokenDayKey{yesterday, {}, {}, {}}); at != days.end(); ++at) {
+        const auto scopes = scopes_of({tenants.tenant_of(at->first.project), at->first.user});
+        if (std::find(scopes.begin(), scopes.end(), scope) == scopes.end()) continue;
+        from = std::min(from, at->first.day_us);
+        sum += at->second.microusd;
+    }
+    return now_us <= from ? 0 : static_cast<std::int64_t>(sum * kHourUs / (now_us - from));
+}
+
+WholeMicro whole_micro(std::int64_t left, std::int64_t picousd, std::int64_t markup_bp) {
+    constexpr std::int64_t kWhole = 10'000, kLeftOfMicro = 1'000'000 * kWhole;
+    const Wide all = left + static_cast<Wide>(picousd) * (kWhole + markup_bp);
+    return {static_cast<std::int64_t>(all / kLeftOfMicro), static_cast<std::int64_t>(all % kLeftOfMicro)};
 }
 
 std::int64_t charged_micro(const Charges& charges, const Tenants& tenants, std::string_view month,

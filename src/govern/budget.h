@@ -88,12 +88,35 @@ struct ChargeKey {
 struct ChargeSum {
     std::int64_t microusd = 0, micro_hours = 0, gpu_micro_hours = 0;
     bool priced = true;
+    // Of tokens: how many, of how many requests, and what stays below a micro-dollar, in 1e-16 dollars.
+    std::int64_t tokens = 0, requests = 0, left = 0;
     friend bool operator==(const ChargeSum&, const ChargeSum&) = default;
 };
 using Charges = std::map<ChargeKey, ChargeSum>;
 inline constexpr int kMonthsOfCharges = 25;
 // Adds, and lets go of months that are longer ago than kMonthsOfCharges.
 void add_charge(Charges& charges, const ChargeKey& key, const ChargeSum& sum);
+// Tokens that were charged, by day (its first microsecond, UTC); the newest kDaysOfTokens.
+struct TokenDayKey {
+    std::int64_t day_us = 0;
+    ProjectId project;
+    std::string user, model;
+    friend auto operator<=>(const TokenDayKey&, const TokenDayKey&) = default;
+};
+using TokenDays = std::map<TokenDayKey, ChargeSum>;
+inline constexpr int kDaysOfTokens = 92;
+inline constexpr std::int64_t kDayUs = std::int64_t{86'400} * 1'000'000;
+void add_token_day(TokenDays& days, const TokenDayKey& key, const ChargeSum& sum);
+// What tokens of a level cost an hour lately: since yesterday began, or since there are any.
+std::int64_t token_rate_micro_per_h(const TokenDays& days, const Tenants& tenants, std::string_view scope,
+                                    std::int64_t now_us);
+// Pico-dollars of a gateway with a mark-up, as whole micro-dollars; `left` goes on with the next piece, so that pieces
+// add up to the whole however they are cut.
+struct WholeMicro {
+    std::int64_t microusd = 0, left = 0;
+};
+WholeMicro whole_micro(std::int64_t left, std::int64_t picousd, std::int64_t markup_bp);
+
 // Of a month, of a level of the tree.
 std::int64_t charged_micro(const Charges& charges, const Tenants& tenants, std::string_view month,
                            std::string_view scope, BudgetUnit unit);

@@ -155,5 +155,47 @@ TEST(Budget, OldMonthsAreLetGo) {
     EXPECT_EQ(charges.size(), 1U);
 }
 
+// A gateway prices in pico-dollars: what stays below a micro-dollar has to come with the next piece, whatever the
+// mark-up, or a project with many small requests pays nothing.
+TEST(Budget, PiecesOfTokensAddUpToTheWholeHoweverTheyAreCut) {
+    SplitMix random(7);
+    for (const std::int64_t markup_bp : {0, 1500, -5000, 3, -10'000}) {
+        std::int64_t left = 0, micro = 0;
+        std::int64_t pico = 0;
+        for (int i = 0; i < 1000; ++i) {
+            const auto piece = static_cast<std::int64_t>(random.below(i % 3 == 0 ? 3 : 5'000'000'000));
+            const WholeMicro whole = whole_micro(left, piece, markup_bp);
+            left = whole.left;
+            micro += whole.microusd;
+            pico += piece;
+        }
+        const WholeMicro all = whole_micro(0, pico, markup_bp);
+        EXPECT_EQ(micro, all.microusd);
+        EXPECT_EQ(left, all.left);
+    }
+}
+
+// A budget whose forecast knows machines alone is overrun by tokens without a warning.
+TEST(Budget, TokensGoOnAsTheyDidSinceYesterday) {
+    Tenants tenants;
+    TokenDays days;
+    const std::int64_t today = month_window("2026-11")->from_us + 9 * kDayUs;
+    const auto charge = [&](std::int64_t day_us, std::int64_t microusd) {
+        add_token_day(days, {.day_us = day_us, .project = kDefaultProject, .user = "anna", .model = "demo"},
+                      {.microusd = microusd, .tokens = 10, .requests = 1});
+    };
+    const std::int64_t noon = today + kDayUs / 2;
+    EXPECT_EQ(token_rate_micro_per_h(days, tenants, "p-1", noon), 0);
+    charge(today, 12'000);
+    EXPECT_EQ(token_rate_micro_per_h(days, tenants, "p-1", noon), 1000);
+    charge(today - kDayUs, 60'000);
+    EXPECT_EQ(token_rate_micro_per_h(days, tenants, "p-1/anna", noon), 2000);
+    EXPECT_EQ(token_rate_micro_per_h(days, tenants, "p-1/ben", noon), 0);
+    charge(today - 9 * kDayUs, 1'000'000);
+    EXPECT_EQ(token_rate_micro_per_h(days, tenants, "o-1", noon), 2000);
+    charge(today + (kDaysOfTokens - 9) * kDayUs, 1);
+    EXPECT_EQ(days.begin()->first.day_us, today - kDayUs) << "days are kept for a bounded time";
+}
+
 }  // namespace
 }  // namespace stoker

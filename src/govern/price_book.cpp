@@ -16,9 +16,6 @@
 namespace stoker {
 namespace {
 
-constexpr std::array kPricedResources = {std::pair{PricedResource::node, std::string_view("node")},
-                                         std::pair{PricedResource::cpu, std::string_view("cpu")},
-                                         std::pair{PricedResource::gpu, std::string_view("gpu")}};
 constexpr double kMostUsdPerHour = 1e6;
 constexpr std::size_t kMostPrices = 10'000;
 
@@ -107,7 +104,7 @@ SourcePos place_of(const std::map<std::string, SourcePos>& at, const std::string
 }  // namespace
 
 std::string_view to_string(PricedResource resource) {
-    for (const auto& [value, name] : kPricedResources)
+    for (const auto& [value, name] : enum_names(resource))
         if (value == resource) return name;
     return "cpu";
 }

@@ -20,10 +20,14 @@
 
 namespace stoker {
 
-enum class PricedResource : std::uint8_t { node, cpu, gpu };
+// tokens: charged as a gateway has priced them, never by the book.
+enum class PricedResource : std::uint8_t { node, cpu, gpu, tokens };
 std::string_view to_string(PricedResource resource);
-constexpr std::array<std::pair<PricedResource, std::string_view>, 3> enum_names(PricedResource) {
-    return {{{PricedResource::node, "node"}, {PricedResource::cpu, "cpu"}, {PricedResource::gpu, "gpu"}}};
+constexpr std::array<std::pair<PricedResource, std::string_view>, 4> enum_names(PricedResource) {
+    return {{{PricedResource::node, "node"},
+             {PricedResource::cpu, "cpu"},
+             {PricedResource::gpu, "gpu"},
+             {PricedResource::tokens, "tokens"}}};
 }
 
 struct BookPrice {

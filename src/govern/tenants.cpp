@@ -41,4 +41,10 @@ Tenant Tenants::tenant_of(ProjectId project) const {
             .project = project};
 }
 
+std::optional<ProjectId> Tenants::project_named(std::string_view name) const {
+    for (const auto& [id, project] : projects)
+        if (organisations.at(project.organisation).name + "/" + project.name == name) return id;
+    return std::nullopt;
+}
+
 }  // namespace stoker

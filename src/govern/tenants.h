@@ -161,6 +161,8 @@ struct Tenants {
     bool has(const Tenant& tenant) const;
     // The project with what stands above it; a project that there is.
     Tenant tenant_of(ProjectId project) const;
+    // By its whole name, ORGANISATION/PROJECT.
+    std::optional<ProjectId> project_named(std::string_view name) const;
     // Nothing but what was there at first.
     bool only_default() const { return organisations.size() == 1 && projects.size() == 1; }
     friend bool operator==(const Tenants&, const Tenants&) = default;

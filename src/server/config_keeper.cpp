@@ -142,6 +142,7 @@ Result<ServerSettings> ConfigKeeper::settle(const ServerConfig& config) const {
     if (config.webhook) settings.webhook = *config.webhook;
     if (config.notify) settings.notify = *config.notify;
     settings.idle = config.idle;
+    settings.tokens = config.tokens;
     if (config.budgets && config.budgets->lower_first)
         settings.limits.lower_first_s = static_cast<std::int64_t>(config.budgets->lower_first->value());
     if (config.oidc) settings.oidc = *config.oidc;
@@ -194,6 +195,10 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
     const std::size_t idle = settings.idle.size();
     add("idle", idle != 0, idle == 0 ? "left alone" : fmt::format("{} rule{}", idle, idle == 1 ? "" : "s"),
         exact_text(settings.idle));
+    const std::size_t accounts = settings.tokens.size();
+    add("tokens", accounts != 0,
+        accounts == 0 ? "of no gateway" : fmt::format("of {} gateway{}", accounts, accounts == 1 ? "" : "s"),
+        exact_text(settings.tokens));
     add("budgets", config.budgets.has_value(),
         limits.lower_first_s == 0 ? "all stops at once"
                                   : fmt::format("what stands higher goes on {} longer",
@@ -277,6 +282,7 @@ Result<ConfigOutcome> ConfigKeeper::apply() {
     if (changed({"prices"})) hooks_.set_prices(std::move(settings.prices));
     if (changed({"backup"})) hooks_.set_backup(std::move(settings.backup));
     if (changed({"idle"}) && hooks_.set_idle) hooks_.set_idle(std::move(settings.idle));
+    if (changed({"tokens"}) && hooks_.set_tokens) hooks_.set_tokens(std::move(settings.tokens));
     for (Row& row : rows) {
         const std::string& key = row.setting.key;
         row.setting.pending_restart = !row.setting.live && row.exact != at_start_[key];

@@ -31,6 +31,7 @@ struct ServerSettings {
     LogFormat log_format = LogFormat::logfmt;
     NotifyForm notify;
     IdleRules idle;
+    TokenAccounts tokens;
     OidcForm oidc;  // without an issuer: none
 };
 
@@ -42,6 +43,7 @@ struct ConfigHooks {
     std::function<Status(const CoreLimits&)> set_limits;
     std::function<void(BackupOptions)> set_backup;
     std::function<void(IdleRules)> set_idle{};
+    std::function<void(TokenAccounts)> set_tokens{};
 };
 
 // Where scheduled events are asked for, of "auto", "off" or a URL; empty: nowhere.

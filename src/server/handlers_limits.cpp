@@ -102,6 +102,31 @@ Result<std::string> month_asked(const Parameters& p, const std::string& otherwis
                  {"query", 0, 0});
 }
 
+void add_tokens(const TokensCharged& charged, std::uint64_t seq, const Tenants& tenants, const Actor& actor,
+                const std::string& month, std::vector<ChargeItem>& out) {
+    for (const TokensCharged::Line& line : charged.lines) {
+        const Tenant tenant = tenants.tenant_of(line.project);
+        if (!reaches(actor, tenant) || (!month.empty() && month_of(line.from_us) != month)) continue;
+        out.push_back({.record = seq,
+                       .tokens = TokenItem{.account = charged.account,
+                                           .requests = line.requests,
+                                           .tokens_in = line.tokens_in,
+                                           .cached_in = line.cached_in,
+                                           .tokens_out = line.tokens_out,
+                                           .price_version = line.price_version,
+                                           .picousd = line.picousd},
+                       .organisation = tenants.organisations.at(tenant.organisation).name,
+                       .project = tenants.projects.at(line.project).name,
+                       .user = line.user,
+                       .from = rfc3339(line.from_us),
+                       .to = rfc3339(line.to_us),
+                       .resource = PricedResource::tokens,
+                       .model = line.model,
+                       .book = charged.book,
+                       .microusd = line.microusd});
+    }
+}
+
 }  // namespace
 
 QuotaList all_quotas(const EngineView& view) {
@@ -177,7 +202,9 @@ void get_invoice(Service& service, const ExchangePtr& exchange) {
                                          .micro_hours = sum.micro_hours,
                                          .gpu_micro_hours = sum.gpu_micro_hours,
                                          .microusd = sum.microusd,
-                                         .priced = sum.priced});
+                                         .priced = sum.priced,
+                                         .tokens = sum.tokens,
+                                         .requests = sum.requests});
                 invoice.total_microusd += sum.microusd;
                 invoice.priced = invoice.priced && sum.priced;
             }
@@ -191,7 +218,12 @@ void list_charges(Service& service, const ExchangePtr& exchange) {
     if (!month) return exchange->fail(month.error());
     const auto after = static_cast<std::uint64_t>(exchange->parameters.integer("after", 0));
     struct Page {
-        std::vector<std::pair<std::uint64_t, std::string>> bodies;  // of charges
+        struct Body {
+            std::uint64_t seq = 0;
+            std::uint32_t kind = 0;
+            std::string text;
+        };
+        std::vector<Body> bodies;  // of charges
         std::uint64_t last = 0, end = 0;
         Tenants tenants;
     };
@@ -209,8 +241,8 @@ void list_charges(Service& service, const ExchangePtr& exchange) {
             std::size_t looked_at = 0;
             TRY_VOID(view.journal->read(after, [&](const JournalRecord& record) -> Result<bool> {
                 page->last = record.seq;
-                if (record.kind == UsageCharged::kKind && !record.redacted)
-                    page->bodies.emplace_back(record.seq, record.body);
+                if ((record.kind == UsageCharged::kKind || record.kind == TokensCharged::kKind) && !record.redacted)
+                    page->bodies.push_back({record.seq, record.kind, record.body});
                 return ++looked_at < kMostRecordsLookedAt;
             }));
             return page;
@@ -218,9 +250,13 @@ void list_charges(Service& service, const ExchangePtr& exchange) {
         [exchange, month = *month, currency = service.prices()->currency](const PagePtr& page) {
             ChargeList list;
             list.currency = currency;
-            for (const auto& [seq, text] : page->bodies) {
-                const auto body = decode_body(UsageCharged::kKind, 1, text, seq);
+            for (const auto& [seq, kind, text] : page->bodies) {
+                const auto body = decode_body(kind, 1, text, seq);
                 if (!body) return exchange->fail(body.error());
+                if (const auto* tokens = std::get_if<TokensCharged>(&*body)) {
+                    add_tokens(*tokens, seq, page->tenants, exchange->actor, month, list.items);
+                    continue;
+                }
                 const auto& charged = std::get<UsageCharged>(*body);
                 const Tenant tenant = page->tenants.tenant_of(charged.project);
                 if (!reaches(exchange->actor, tenant)) continue;

@@ -22,16 +22,10 @@ Error no_provider() {
                  "stoker login NAME asks for a password; an operator writes oidc: into the configuration");
 }
 
-std::optional<ProjectId> project_by_name(const Tenants& tenants, std::string_view name) {
-    for (const auto& [id, project] : tenants.projects)
-        if (tenants.organisations.at(project.organisation).name + "/" + project.name == name) return id;
-    return std::nullopt;
-}
-
 // By number, by its whole name, or by its own where the user has a role in it. Whether it may act there is asked later.
 std::optional<ProjectId> project_meant(const UserEntry& user, const Tenants& tenants, const std::string& word) {
     if (const auto id = ProjectId::parse(word)) return tenants.projects.contains(*id) ? id : std::nullopt;
-    if (const auto id = project_by_name(tenants, word)) return id;
+    if (const auto id = tenants.project_named(word)) return id;
     for (const RoleBinding& role : user.roles)
         if (const auto found = tenants.projects.find(role.project);
             found != tenants.projects.end() && found->second.name == word)
@@ -53,7 +47,7 @@ GroupRoles roles_of(const OidcForm& form, const SignedOn& person, const Tenants&
     };
     for (const bool held : {true, false})
         for (const GroupBinding& each : form.groups) {
-            const auto project = project_by_name(tenants, each.project);
+            const auto project = tenants.project_named(each.project);
             if (!project || is_in(each) != held) continue;
             const RoleBinding role{.role = each.role, .level = each.level, .project = *project};
             // Of two groups with the same role one is enough.

@@ -320,8 +320,13 @@ void get_usage(Service& service, const ExchangePtr& exchange) {
                        to = p.has("to") ? *parse_rfc3339(p.text("to")) : 0;
     if (to != 0 && to <= from)
         return exchange->fail(Error(ErrorKind::invalid, "to is not after from", {"query", 0, 0}));
+    struct OfTokens {
+        std::string user, project;
+        ChargeSum sum;
+    };
     struct Copied {
         std::vector<Used> runs;
+        std::vector<OfTokens> tokens;
         std::int64_t to = 0;
     };
     service.ask<std::shared_ptr<Copied>>(
@@ -339,6 +344,11 @@ void get_usage(Service& service, const ExchangePtr& exchange) {
                                         .project = run.spec.project,
                                         .intervals = intervals_of(view.state, run, *prices, view.now_us)});
             }
+            const Tenants& tenants = view.state.tenants;
+            for (const auto& [key, sum] : view.state.token_days)
+                if (key.day_us >= from && key.day_us < copied->to &&
+                    reaches(exchange->actor, tenants.tenant_of(key.project)))
+                    copied->tokens.push_back({key.user, tenants.projects.at(key.project).name, sum});
             return copied;
         },
         [&service, exchange, by, from](const std::shared_ptr<Copied>& copied) {
@@ -369,6 +379,15 @@ void get_usage(Service& service, const ExchangePtr& exchange) {
                         line->priced = line->priced && cost.priced;
                     }
                 }
+            for (const OfTokens& used : copied->tokens) {
+                const std::string key = by == "user" ? used.user : by == "project" ? used.project : "gateways";
+                if (!lines.contains(key)) order.push_back(key);
+                for (UsageLine* line : {&lines[key], &total}) {
+                    line->tokens += used.sum.tokens;
+                    line->requests += used.sum.requests;
+                    line->cost_microusd += used.sum.microusd;
+                }
+            }
             UsageView view;
             view.from = rfc3339(from);
             view.to = rfc3339(copied->to);

@@ -56,6 +56,8 @@ inline constexpr auto kLogEvents = [] {
          "Their key has changed, and so many stored ones are sealed with the new one."},
         {"secrets.failed", warn, "error",
          "Their key has changed, and they could not be sealed; they stay as they are."},
+        {"tokens.failed", warn, "account, error",
+         "What a gateway settled could not be charged; it is tried again, and nothing is lost."},
         {"webhook.sent", info, "id, tries", "What a budget reached was told to the webhook."},
         {"webhook.failed", warn, "id, tries, error", "Nobody took it; it is not tried again."},
         {"notify.sent", info, "id, to, tries", "Somebody was told that a run has ended."},

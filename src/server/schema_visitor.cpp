@@ -137,6 +137,7 @@ std::string_view component_name(const Shape& shape) {
         {&kShape<BudgetBody>, "BudgetBody"},
         {&kShape<InvoiceLine>, "InvoiceLine"},
         {&kShape<Invoice>, "Invoice"},
+        {&kShape<TokenItem>, "TokenCharge"},
         {&kShape<ChargeItem>, "Charge"},
         {&kShape<ChargeList>, "ChargeList"},
         {&kShape<WhatIfChanges>, "WhatIfChanges"},

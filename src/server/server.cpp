@@ -177,6 +177,11 @@ public:
                         .log = options_.log});
         idle_->use(settings.idle);
         api.idle = idle_;
+        if (!options_.embedded) {
+            tokens_ = std::make_unique<TokenCharges>(
+                *engine_, TokenChargesOptions{.open_database = options_.open_tokens, .log = options_.log});
+            tokens_->use(std::move(settings.tokens));
+        }
         api.gpus = options_.gpus;
         if (options_.certificate)
             for (std::string& name : names_of_certificate(options_.certificate->certificate_pem))
@@ -213,7 +218,11 @@ public:
                           return done();
                       },
                       .set_backup = [this](BackupOptions backup) { set_backups(std::move(backup)); },
-                      .set_idle = [this](IdleRules rules) { idle_->use(std::move(rules)); }});
+                      .set_idle = [this](IdleRules rules) { idle_->use(std::move(rules)); },
+                      .set_tokens =
+                          [this](TokenAccounts accounts) {
+                              if (tokens_) tokens_->use(std::move(accounts));
+                          }});
         HttpServerOptions http{.address = options_.address,
                                .port = options_.port,
                                .socket = options_.socket,
@@ -278,6 +287,7 @@ public:
         if (advertised_ && !handed_over_) ::unlink(address_file(options_.folder).c_str());
         events_.reset();
         if (idle_) idle_->stop();
+        if (tokens_) tokens_->stop();
         tellers_ = {};
         if (api_) api_->stop();
         if (http_)
@@ -443,6 +453,7 @@ private:
     PriceBook prices_;
     std::string config_in_words_;
     std::shared_ptr<IdleGuard> idle_;
+    std::unique_ptr<TokenCharges> tokens_;
     std::mutex backups_mutex_;  // guards what follows
     std::shared_ptr<Backups> backups_;
     std::shared_ptr<const PriceBook> in_force_ = std::make_shared<const PriceBook>();

@@ -16,6 +16,7 @@
 #include "run/engine/upload_journal.h"
 #include "server/api.h"
 #include "server/config_keeper.h"
+#include "server/token_charges.h"
 
 namespace stoker {
 
@@ -58,6 +59,7 @@ struct ServerOptions {
     };
     std::optional<ConfigFile> config;  // becomes a new version, when it is another text
     CatalogSource catalog;             // empty: the one of this program
+    OpenTokenAccount open_tokens{};    // of TokenChargesOptions
     std::shared_ptr<Log> log;          // none: nothing is said
     std::function<void(const Error&)> on_failure;
 };

@@ -165,6 +165,10 @@ const RecordTable<ServerForm>& server_form_table() {
         t.list_of("idle", &ServerForm::idle, idle_rule_table(),
                   "What becomes of runs that hold machines and do nothing; nothing when nothing is said.");
         t.other_names({"idle_rules", "reclaim", "culling"});
+        t.list_of("tokens", &ServerForm::tokens, token_account_table(),
+                  "Accounts of gateways whose tokens are charged to projects here, beside machines; none when nothing "
+                  "is said.");
+        t.other_names({"gateways", "ledgers"});
         t.record("budgets", &ServerForm::budgets, budgets_form_table(),
                  "In which order work is stopped where a budget runs out; all at once when nothing is said.");
         t.record("notify", &ServerForm::notify, notify_form_table(),
@@ -253,6 +257,7 @@ Result<ServerConfig> read_server_config(std::string_view text, const std::string
     check_admission_rules(form.admission, problems);
     if (form.oidc) check_oidc(*form.oidc, problems);
     check_idle_rules(form.idle, problems);
+    check_token_accounts(form.tokens, problems);
     if (form.notify)
         for (const auto& [key, addresses] :
              {std::pair("budgets", &form.notify->budgets), std::pair("idle", &form.notify->idle)})

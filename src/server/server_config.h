@@ -20,6 +20,7 @@
 #include "run/decide/place.h"
 #include "server/engine_config.h"
 #include "server/single_sign_on.h"
+#include "server/token_accounts.h"
 
 namespace stoker {
 
@@ -72,6 +73,7 @@ struct ServerConfig {
     std::optional<WebhookForm> webhook;
     AdmissionRules admission;
     IdleRules idle;
+    TokenAccounts tokens;
     std::optional<BudgetsForm> budgets;
     std::optional<NotifyForm> notify;
     std::optional<OidcForm> oidc;

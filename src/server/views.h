@@ -189,7 +189,8 @@ struct UsageLine {
     std::string key;
     double node_hours = 0, cpu_hours = 0, gpu_hours = 0;
     std::int64_t cost_microusd = 0;
-    bool priced = true;  // false: something of it has no price
+    bool priced = true;                     // false: something of it has no price
+    std::int64_t tokens = 0, requests = 0;  // that gateways were charged for: of whole days, UTC
 };
 struct UsageView {
     std::string from, to, by, currency, source;
@@ -432,6 +433,8 @@ void fields(V& visit, UsageLine& v) {
     visit("key", v.key);
     visit("node_hours", v.node_hours);
     visit("priced", v.priced);
+    visit("requests", v.requests);
+    visit("tokens", v.tokens);
 }
 template <class V>
 void fields(V& visit, UsageView& v) {

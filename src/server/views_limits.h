@@ -51,6 +51,7 @@ struct InvoiceLine {
     std::string model;
     std::int64_t micro_hours = 0, gpu_micro_hours = 0, microusd = 0;
     bool priced = true;
+    std::int64_t tokens = 0, requests = 0;
 };
 struct Invoice {
     std::string month, currency, charged_to;
@@ -59,10 +60,16 @@ struct Invoice {
     bool priced = true;
 };
 
+// What a gateway charged with one price, exact, before its mark-up here.
+struct TokenItem {
+    std::string account;
+    std::int64_t requests = 0, tokens_in = 0, cached_in = 0, tokens_out = 0, price_version = 0, picousd = 0;
+};
 // One line of a record of the journal: what was charged for one resource over one stretch of time.
 struct ChargeItem {
     std::uint64_t record = 0;
-    RunId run;
+    std::optional<RunId> run;         // of machines
+    std::optional<TokenItem> tokens;  // of tokens
     std::string attempt, organisation, project, user, from, to;
     PricedResource resource = PricedResource::cpu;
     std::string node, model, book;
@@ -135,7 +142,9 @@ void fields(V& visit, InvoiceLine& v) {
     visit("organisation", v.organisation);
     visit("priced", v.priced);
     visit("project", v.project);
+    visit("requests", v.requests);
     visit("resource", v.resource);
+    visit("tokens", v.tokens);
     visit("user", v.user);
 }
 template <class V>
@@ -146,6 +155,16 @@ void fields(V& visit, Invoice& v) {
     visit("month", v.month);
     visit("priced", v.priced);
     visit("total_microusd", v.total_microusd);
+}
+template <class V>
+void fields(V& visit, TokenItem& v) {
+    visit("account", v.account);
+    visit("cached_in", v.cached_in);
+    visit("picousd", v.picousd);
+    visit("price_version", v.price_version);
+    visit("requests", v.requests);
+    visit("tokens_in", v.tokens_in);
+    visit("tokens_out", v.tokens_out);
 }
 template <class V>
 void fields(V& visit, ChargeItem& v) {
@@ -165,6 +184,7 @@ void fields(V& visit, ChargeItem& v) {
     visit("resource", v.resource);
     visit("run", v.run);
     visit("to", v.to);
+    visit("tokens", v.tokens);
     visit("user", v.user);
 }
 template <class V>

@@ -30,6 +30,12 @@ Result<LedgerPlace> ledger_place(Session& session, const Args& args) {
     return LedgerPlace{.home = std::move(home), .name = options.ledger_database};
 }
 
+Result<std::shared_ptr<SegmentHome>> open_token_account(const TokenAccount& account) {
+    TRY(std::shared_ptr<SegmentHome> home,
+        open_segments(account.account, static_cast<std::uint64_t>(account.gateway.value_or(0))));
+    return home;
+}
+
 Result<std::shared_ptr<SegmentHome>> lead_ledger(Session& session, const Args& args, StopSignal& stop) {
     TRY(const gateway::GatewayOptions options, gateway_options(session, args));
     if (options.ledger_database.empty() || args.has("no-ledger")) return std::shared_ptr<SegmentHome>();

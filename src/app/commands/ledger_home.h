@@ -8,6 +8,7 @@
 #include "app/session.h"
 #include "io/segment_home.h"
 #include "io/stop_signal.h"
+#include "server/token_accounts.h"
 
 namespace stoker {
 
@@ -17,6 +18,9 @@ struct LedgerPlace {
 };
 // To read: of --ledger, or of the gateway's file.
 Result<LedgerPlace> ledger_place(Session& session, const Args& args);
+
+// To read, of a database that the configuration of a server names.
+Result<std::shared_ptr<SegmentHome>> open_token_account(const TokenAccount& account);
 
 // To write: when it comes back, this process does; meanwhile whoever does is told on standard error. From then on the
 // process ends with exit 3 when its place is taken. Null: the account is in a folder. denied: it was told to stop

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "app/commands/deploy_endpoint.h"
@@ -51,18 +49,6 @@ Result<gateway::EndpointBoards> endpoints_there(const Args& args) {
     return boards;
 }
 
-// A gateway may be writing it: what looks like damage is read once more before it is believed.
-Result<LedgerScan> read_ledger(const LedgerPlace& place, const ScanOptions& options = {},
-                               const std::function<void()>& again = {}) {
-    constexpr int kTries = 3;
-    for (int i = 1;; ++i) {
-        if (again) again();
-        auto scan = scan_ledger(*place.home, options);
-        if (scan || scan.error().kind() != ErrorKind::conflict || i == kTries) return scan;
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-}
-
 std::string pico_text(PicoSum picousd) {
     return fmt::format("{:.6f}", static_cast<double>(picousd) / kPicoPerUsd);
 }
@@ -71,11 +57,6 @@ std::string exact_usd(PicoSum picousd) {
     constexpr std::int64_t kWhole = 1'000'000'000'000;
     return fmt::format("{}.{:012}", static_cast<std::int64_t>(picousd / kWhole),
                        static_cast<std::int64_t>(picousd % kWhole));
-}
-
-std::string name_in(const LedgerScan& scan, std::uint64_t id) {
-    const auto found = scan.names.find(id);
-    return found == scan.names.end() ? fmt::format("{:016x}", id) : found->second.second;
 }
 
 enum class AccountBy : std::uint8_t { key_and_model, project, key, model };
@@ -117,7 +98,7 @@ Result<CommandOutput> show_account_by(Session& session, const LedgerPlace& place
                                                                  : reserve.model]
                                       .add(settle);
                               }};
-    TRY(const LedgerScan scan, read_ledger(place, options, [&] { lines.clear(); }));
+    TRY(const LedgerScan scan, scan_ledger_in_use(*place.home, options, [&] { lines.clear(); }));
     const char* head = by == AccountBy::project ? "project" : by == AccountBy::key ? "key" : "model";
     std::vector<AccountLine> sorted;
     AccountLine all{.name = "in all"};
@@ -181,7 +162,7 @@ Result<CommandOutput> show_account_focus(const LedgerPlace& place, const std::st
                    reserve.model, reserve.price_version}]
                 .add(settle);
         }};
-    TRY(const LedgerScan scan, read_ledger(place, options, [&] { lines.clear(); }));
+    TRY(const LedgerScan scan, scan_ledger_in_use(*place.home, options, [&] { lines.clear(); }));
     std::string text = focus_head();
     for (const auto& [key, line] : lines) {
         const auto begins = parse_rfc3339(key.day + "T00:00:00Z");
@@ -242,7 +223,7 @@ Result<CommandOutput> show_account(Session& session, const Args& args) {
     if (!by.empty())
         return Error(ErrorKind::invalid,
                      fmt::format("--by: '{}' is none of project, key and model", printable(by, 40)));
-    TRY(const LedgerScan scan, read_ledger(place, {.account_from_unix_us = since_us}));
+    TRY(const LedgerScan scan, scan_ledger_in_use(*place.home, {.account_from_unix_us = since_us}));
     AccountRow all;
     for (const auto& [who, row] : scan.accounts) {
         all.requests += row.requests;
@@ -298,7 +279,7 @@ Result<CommandOutput> show_account(Session& session, const Args& args) {
 
 Result<CommandOutput> verify_ledger(Session& session, const Args& args) {
     TRY(const LedgerPlace place, ledger_place(session, args));
-    TRY(const LedgerScan scan, read_ledger(place));
+    TRY(const LedgerScan scan, scan_ledger_in_use(*place.home));
     if (session.format != Format::text)
         return CommandOutput{dump(session, Json::object()
                                                .set("ledger", place.name)
@@ -362,8 +343,9 @@ Result<CommandOutput> show_objectives(Session& session, const Args& args) {
     const ScanOptions options{
         .each = [&](const ReserveRecord& reserve, const SettleRecord& settle) { judge->take(reserve, settle); }};
     TRY(const LedgerPlace place, ledger_place(session, args));
-    TRY(const LedgerScan scan,
-        read_ledger(place, options, [&] { judge = std::make_unique<gateway::ObjectiveJudge>(*config.setup, now_us); }));
+    TRY(const LedgerScan scan, scan_ledger_in_use(*place.home, options, [&] {
+            judge = std::make_unique<gateway::ObjectiveJudge>(*config.setup, now_us);
+        }));
     const auto reports = judge->reports();
     const bool kept = std::all_of(reports.begin(), reports.end(), [](const auto& each) { return each.kept(); });
     if (session.format != Format::text) {

@@ -17,6 +17,7 @@
 #include "app/commands/gpu_gate.h"
 #include "app/commands/gpu_options.h"
 #include "app/commands/journal_home.h"
+#include "app/commands/ledger_home.h"
 #include "app/session.h"
 #include "base/enum_words.h"
 #include "base/text.h"
@@ -317,6 +318,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .overrides = config_overrides_of(args),
                                     .config = std::move(config),
                                     .catalog = catalog,
+                                    .open_tokens = open_token_account,
                                     .log = std::move(log),
                                     .on_failure =
                                         [](const Error& error) {

@@ -35,6 +35,10 @@ std::string exact_money(std::int64_t microusd) {
     return fmt::format("{}{}.{:06}", microusd < 0 ? "-" : "", whole / 1'000'000, whole % 1'000'000);
 }
 
+std::string count_or_dash(std::int64_t count) {
+    return count == 0 ? "-" : std::to_string(count);
+}
+
 std::string micro_text(std::int64_t micro) {
     return exact_money(micro);
 }
@@ -43,19 +47,52 @@ Result<CommandOutput> show_invoice(Session& session, Client& client, const std::
     TRY(const auto invoice, get<api::Invoice>(client, "/api/v1/invoice?month=" + url_encoded(month)));
     if (session.format != Format::text) return CommandOutput{dump(session, codec::write(invoice))};
     std::vector<std::vector<std::string>> rows;
-    for (const api::InvoiceLine& line : invoice.items)
-        rows.push_back({line.organisation + "/" + line.project, line.user,
-                        fmt::format("{}{}{}", enum_word(line.resource), line.model.empty() ? "" : " ", line.model),
-                        hours(static_cast<double>(line.micro_hours) / 1e6),
-                        line.priced || line.microusd != 0 ? exact_money(line.microusd) : "no price"});
-    rows.push_back({"in all", "", "", "", exact_money(invoice.total_microusd)});
-    std::string text = table_text(
-        session.style, {{"project"}, {"who"}, {"what"}, {"hours", Align::right}, {invoice.currency, Align::right}},
-        rows, 0);
+    const bool of_tokens = std::any_of(invoice.items.begin(), invoice.items.end(), [](const api::InvoiceLine& line) {
+        return line.resource == PricedResource::tokens;
+    });
+    std::int64_t tokens = 0;
+    const auto row = [&](std::vector<std::string> cells, std::string count, std::string cost) {
+        if (of_tokens) cells.push_back(std::move(count));
+        cells.push_back(std::move(cost));
+        rows.push_back(std::move(cells));
+    };
+    for (const api::InvoiceLine& line : invoice.items) {
+        tokens += line.tokens;
+        row({line.organisation + "/" + line.project, line.user,
+             fmt::format("{}{}{}", enum_word(line.resource), line.model.empty() ? "" : " ", line.model),
+             hours(static_cast<double>(line.micro_hours) / 1e6)},
+            count_or_dash(line.tokens), line.priced || line.microusd != 0 ? exact_money(line.microusd) : "no price");
+    }
+    row({"in all", "", "", ""}, count_or_dash(tokens), exact_money(invoice.total_microusd));
+    std::vector<Column> columns = {{"project"}, {"who"}, {"what"}, {"hours", Align::right}};
+    if (of_tokens) columns.push_back({"tokens", Align::right});
+    columns.push_back({invoice.currency, Align::right});
+    std::string text = table_text(session.style, columns, rows, 0);
     text +=
         session.style.dim(fmt::format("{}, charged by the hour, up to {}", invoice.month, invoice.charged_to)) + "\n";
     if (!invoice.priced) text += "some of it has no price: stoker up --prices FILE\n";
     return CommandOutput{text};
+}
+
+// What a gateway charged, in the same words as stoker serve account --focus has for it.
+void add_tokens(FocusCharge& charge, const api::ChargeItem& each) {
+    const api::TokenItem& tokens = *each.tokens;
+    charge.description = fmt::format("{} requests of {} to {}", tokens.requests, each.user, each.model);
+    charge.quantity = std::to_string(tokens.tokens_in + tokens.tokens_out);
+    charge.unit = "tokens";
+    charge.category = "AI and Machine Learning";
+    charge.service = "Inference";
+    charge.resource = charge.resource_name = each.model;
+    charge.resource_type = "model";
+    charge.tags = Json::object()
+                      .set("key", each.user)
+                      .set("price_version", tokens.price_version)
+                      .set("tokens_in", tokens.tokens_in)
+                      .set("tokens_cached_in", tokens.cached_in)
+                      .set("tokens_out", tokens.tokens_out)
+                      .set("account", tokens.account)
+                      .set("price_book", each.book)
+                      .dump(0);
 }
 
 // One row for each charge.
@@ -69,16 +106,22 @@ Result<CommandOutput> show_focus(Client& client, const std::string& month) {
         for (const api::ChargeItem& each : list.items) {
             FocusCharge charge{.month = month, .from = each.from, .to = each.to, .credit = each.credit};
             charge.sku = fmt::format("{}{}{}", enum_word(each.resource), each.model.empty() ? "" : ":", each.model);
-            charge.description = fmt::format("{} of {} on {}", charge.sku, each.attempt, each.node);
             charge.organisation = each.organisation;
             charge.project = each.project;
             charge.currency = list.currency;
             charge.cost = exact_money(each.microusd);
+            if (each.tokens) {
+                add_tokens(charge, each);
+                text += focus_line(charge);
+                continue;
+            }
+            const std::string run = each.run ? each.run->text() : std::string();
+            charge.description = fmt::format("{} of {} on {}", charge.sku, each.attempt, each.node);
             charge.quantity = micro_text(each.micro_hours);
             charge.unit = fmt::format("{} hours", enum_word(each.resource));
             charge.category = "Compute";
             charge.service = "GPU compute";
-            charge.resource = charge.resource_name = each.run.text();
+            charge.resource = charge.resource_name = run;
             charge.resource_type = "run";
             charge.tags = Json::object().set("user", each.user).set("price_book", each.book).dump(0);
             text += focus_line(charge);
@@ -306,22 +349,22 @@ Result<CommandOutput> run_usage(Session& session, const Args& args) {
     TRY(const auto usage, typed<api::UsageView>(document));
     std::vector<std::vector<std::string>> rows;
     bool unpriced = false;
+    const bool of_tokens = usage.total.requests > 0;
     const auto row = [&](const api::UsageLine& line, const std::string& name) {
         unpriced = unpriced || !line.priced;
-        rows.push_back({name, hours(line.gpu_hours), hours(line.cpu_hours), hours(line.node_hours),
-                        line.priced || line.cost_microusd > 0
-                            ? money_text(line.cost_microusd) + (line.priced ? "" : " and more")
-                            : "no price"});
+        rows.push_back({name, hours(line.gpu_hours), hours(line.cpu_hours), hours(line.node_hours)});
+        if (of_tokens) rows.back().push_back(count_or_dash(line.tokens));
+        rows.back().push_back(line.priced || line.cost_microusd > 0
+                                  ? money_text(line.cost_microusd) + (line.priced ? "" : " and more")
+                                  : "no price");
     };
     for (const api::UsageLine& line : usage.items) row(line, line.key);
     if (usage.items.size() != 1) row(usage.total, "in all");
-    std::string text = table_text(session.style,
-                                  {{usage.by},
-                                   {"GPU hours", Align::right},
-                                   {"CPU hours", Align::right},
-                                   {"node hours", Align::right},
-                                   {"cost", Align::right}},
-                                  rows, 0);
+    std::vector<Column> columns = {
+        {usage.by}, {"GPU hours", Align::right}, {"CPU hours", Align::right}, {"node hours", Align::right}};
+    if (of_tokens) columns.push_back({"tokens", Align::right});
+    columns.push_back({"cost", Align::right});
+    std::string text = table_text(session.style, columns, rows, 0);
     text += session.style.dim(fmt::format("{}{}{}", usage.from.empty() ? "until " : usage.from + " to ", usage.to,
                                           usage.source.empty() ? "" : ", prices: " + usage.source)) +
             "\n";
@@ -341,6 +384,8 @@ CliCommand usage_command() {
             "was taken to the moment it was given back. Cost is interval times price book (stoker up --prices).\n"
             "--gpus says what came of GPU time, from what the driver told of the boards that each run was on: a share "
             "that is not known is told as such, and waste is an interval where utilisation alone is known.\n"
+            "Tokens that gateways were charged for (tokens: of the server's configuration) count beside machines, by "
+            "whole days, the last 92 of them.\n"
             "--month adds up what was charged: written into the journal every hour and at the end of each try, by "
             "the prices of that moment, and kept for 25 months after the runs themselves were forgotten.\n"
             "--waste judges minutes by every signal that is known (processors, disks, steps, GPUs): idle is only what "

@@ -62,10 +62,11 @@ Result<CommandOutput> compare_with_bill(Session& session, Client& client, const 
                                                                   url_encoded(from), url_encoded(to))));
     std::vector<NodeUse> uses;
     for (const api::UsageLine& line : usage.items)
-        uses.push_back({line.key, line.cost_microusd,
-                        line.node_hours > 0  ? line.node_hours
-                        : line.gpu_hours > 0 ? line.gpu_hours
-                                             : line.cpu_hours});
+        if (line.requests == 0)  // what gateways charged for tokens is on no node
+            uses.push_back({line.key, line.cost_microusd,
+                            line.node_hours > 0  ? line.node_hours
+                            : line.gpu_hours > 0 ? line.gpu_hours
+                                                 : line.cpu_hours});
     const auto compared = compare_bill(bill, uses);
 
     constexpr std::array kWords = {"covered", "more_here", "only_bill", "only_here"};

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "base/text.h"
 #include "govern/ledger/segment_folder.h"
@@ -48,7 +50,7 @@ public:
                            fmt::format("it begins with record {}; the one before it ends before {}", header->first_lsn,
                                        scan_.next_lsn),
                            "a segment between them is missing: put it back");
-        if (scan_.empty) scan_.next_lsn = first_ = header->first_lsn;
+        if (scan_.empty) scan_.next_lsn = scan_.first_lsn = header->first_lsn;
         scan_.empty = false;
         scan_.last = *header;
         ++scan_.segments;
@@ -105,7 +107,7 @@ private:
                     return damaged(path, at,
                                    fmt::format("{} is settled, but nothing of it is reserved: twice, or by whom?",
                                                request_text(record->request)));
-                count(open->second.record, *record);
+                count(entry.header.lsn, open->second.record, *record);
                 scan_.open.erase(open);
                 ++scan_.settles;
                 break;
@@ -119,9 +121,10 @@ private:
         }
         return done();
     }
-    void count(const ReserveRecord& reserve, const SettleRecord& settle) {
+    void count(std::uint64_t lsn, const ReserveRecord& reserve, const SettleRecord& settle) {
         if (settle.finished_unix_us < options_.account_from_unix_us) return;
         if (options_.each) options_.each(reserve, settle);
+        if (options_.numbered) options_.numbered(lsn, reserve, settle);
         AccountRow& row = scan_.accounts[{reserve.key, reserve.model}];
         ++row.requests;
         row.in += settle.in;
@@ -137,7 +140,6 @@ private:
 
     const ScanOptions options_;
     LedgerScan scan_;
-    std::uint64_t first_ = 1;
 };
 
 // Whether a segment begins with all that was open, so that nothing before it is needed.
@@ -165,7 +167,13 @@ bool stands_alone(std::string_view text) {
 Result<LedgerScan> scan_ledger(SegmentHome& home, const ScanOptions& options) {
     TRY(const std::vector<std::uint64_t> numbers, home.segments());
     std::size_t begin = 0;
-    if (options.since_unix_ns > 0) {
+    if (options.after_lsn > 0) {
+        for (begin = numbers.empty() ? 0 : numbers.size() - 1; begin > 0; --begin) {
+            if (numbers[begin] > options.after_lsn + 1) continue;
+            TRY(const std::string text, home.read(numbers[begin]));
+            if (stands_alone(text)) break;
+        }
+    } else if (options.since_unix_ns > 0) {
         for (begin = numbers.empty() ? 0 : numbers.size() - 1; begin > 0; --begin) {
             TRY(const std::string text, home.read(numbers[begin]));
             const auto header = read_segment_header(text);
@@ -184,6 +192,22 @@ Result<LedgerScan> scan_ledger(SegmentHome& home, const ScanOptions& options) {
 
 Result<LedgerScan> scan_ledger(const std::string& folder, const ScanOptions& options) {
     return scan_ledger(*segment_folder({.folder = folder}), options);
+}
+
+Result<LedgerScan> scan_ledger_in_use(SegmentHome& home, const ScanOptions& options,
+                                      const std::function<void()>& again) {
+    constexpr int kTries = 3;
+    for (int i = 1;; ++i) {
+        if (again) again();
+        auto scan = scan_ledger(home, options);
+        if (scan || scan.error().kind() != ErrorKind::conflict || i == kTries) return scan;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+}
+
+std::string name_in(const LedgerScan& scan, std::uint64_t id) {
+    const auto found = scan.names.find(id);
+    return found == scan.names.end() ? fmt::format("{:016x}", id) : found->second.second;
 }
 
 }  // namespace stoker

@@ -142,6 +142,13 @@ struct SetBudget {
     BudgetEntry budget;
     bool remove = false;
 };
+// What the account of a gateway settled since it was last charged; prices of the lines with their mark-ups are the
+// core's. conflict: `after` is not where it was charged up to.
+struct ChargeTokens {
+    std::string account;
+    std::uint64_t after = 0, up_to = 0;
+    std::vector<TokensCharged::Line> lines;
+};
 // What may change while the server runs. Not written down: it follows from the configuration.
 struct CoreLimits {
     // More wait: refused as exhausted.
@@ -222,7 +229,7 @@ using AnyCommandBody =
     std::variant<Submit, CancelRun, HoldRun, EditRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered,
                  Listed, SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore, CheckNode, SawHealth, BlameNode,
                  SetConfig, SetLimits, MakeOrganisation, MakeProject, MakeKey, RevokeKey, RotateKey, MakeUser, BindRole,
-                 SetPassword, DisableUser, OpenLogin, CloseLogin, SetQuota, SetBudget, SetPrices>;
+                 SetPassword, DisableUser, OpenLogin, CloseLogin, SetQuota, SetBudget, SetPrices, ChargeTokens>;
 // As RecordBody (records.h): compiled once, in core.cpp.
 struct CommandBody : AnyCommandBody {
     using AnyCommandBody::variant;
@@ -361,6 +368,7 @@ private:
     Result<Ack> on(const CloseLogin& close);
     Result<Ack> on(const SetQuota& set);
     Result<Ack> on(const SetBudget& set);
+    Result<Ack> on(const ChargeTokens& charge);
     Result<Ack> on(const SetPrices& set);
     Status may_limit(const std::string& scope) const;
     bool bills() const;

@@ -102,6 +102,7 @@ struct Rights {
     Right operator()(const SetQuota&) { return {Action::administer, Level::project}; }
     Right operator()(const SetBudget&) { return {Action::administer, Level::project}; }
     Right operator()(const SetPrices&) { return kConfigure; }
+    Right operator()(const ChargeTokens&) { return kReport; }
     Right operator()(const SawFact&) { return kReport; }
     Right operator()(const SawNodes&) { return kReport; }
     Right operator()(const Answered&) { return kReport; }

@@ -1,5 +1,6 @@
 // Quotas and budgets: who may set them, what is charged, and what happens when a budget runs out.
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -63,7 +64,8 @@ Result<Ack> Core::on(const SetBudget& set) {
     if (set.remove && found == budgets.end())
         return Error(ErrorKind::not_found,
                      "there is no such budget for " + scope_in_words(state_.tenants, set.budget.scope));
-    if (!set.remove && set.budget.unit == BudgetUnit::usd && (!prices || prices->empty()))
+    if (!set.remove && set.budget.unit == BudgetUnit::usd && (!prices || prices->empty()) &&
+        state_.token_cursors.empty())
         return Error(ErrorKind::conflict, "there are no prices: a budget in dollars would never fill", {},
                      "stoker up --prices FILE, `prices` in server.yaml, or a budget in GPU hours");
     if (found == budgets.end() && budgets.size() >= kMostBudgets)
@@ -86,6 +88,42 @@ Result<Ack> Core::on(const SetBudget& set) {
 Result<Ack> Core::on(const SetPrices& set) {
     options_.scheduler.budgets.prices = set.book;
     prices_digest_ = set.digest;
+    next_budget_us_ = 0;
+    changed_ = true;
+    return Ack{};
+}
+
+Result<Ack> Core::on(const ChargeTokens& charge) {
+    const auto found = state_.token_cursors.find(charge.account);
+    const std::uint64_t was = found == state_.token_cursors.end() ? 0 : found->second;
+    if (charge.after != was || charge.up_to <= charge.after)
+        return Error(ErrorKind::conflict, fmt::format("{} was charged up to record {}, and this is what follows {}",
+                                                      printable(charge.account, 60), was, charge.after));
+    static const PriceBook kNone;
+    const auto prices = options_.scheduler.budgets.prices;
+    TokensCharged charged{.account = charge.account,
+                          .after = charge.after,
+                          .up_to = charge.up_to,
+                          .book = prices_digest_,
+                          .lines = charge.lines};
+    std::map<ChargeKey, std::int64_t> left;
+    for (TokensCharged::Line& line : charged.lines) {
+        if (!state_.tenants.projects.contains(line.project))
+            return Error(ErrorKind::not_found, "there is no project " + line.project.text());
+        const ChargeKey key{.month = month_of(line.from_us),
+                            .project = line.project,
+                            .user = line.user,
+                            .resource = PricedResource::tokens,
+                            .model = line.model};
+        const auto before = state_.charges.find(key);
+        std::int64_t& rest =
+            left.try_emplace(key, before == state_.charges.end() ? 0 : before->second.left).first->second;
+        line.markup_bp = markup_of(state_, line.project, prices ? *prices : kNone);
+        const WholeMicro whole = whole_micro(rest, line.picousd, line.markup_bp);
+        line.microusd = whole.microusd;
+        line.left = rest = whole.left;
+    }
+    emit(std::move(charged));
     next_budget_us_ = 0;
     changed_ = true;
     return Ack{};

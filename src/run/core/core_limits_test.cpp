@@ -277,6 +277,67 @@ TEST_F(LimitsTest, ChargesSurviveARestartAndSumToTheWhole) {
     EXPECT_EQ(sum, cost_until(3'600'000, 2000, began, attempt.ended_us));
 }
 
+// One ledger: whoever reads an invoice or sets a budget means machines and tokens. With either left out this fails.
+TEST_F(LimitsTest, TokensAreChargedOnceWithTheirMarkUpAndCountInABudget) {
+    machine(4);
+    auto book = std::make_shared<PriceBook>();
+    book->prices = {{.resource = PricedResource::gpu, .microusd_per_hour = 3'600'000}};
+    book->markups = {{"default", 1000}};  // 10 %
+    ASSERT_TRUE(tell(SetPrices{book, "book"}).ok());
+    ASSERT_TRUE(tell(SetBudget{{.scope = "p-1", .limit_micro = 8'000'000}}).ok());
+    const RunId run = submit(1, 1, 3600);
+    start(run);
+    tick(1800);
+    end(run);
+    tick(6);
+    const auto used = [&] {
+        return charged_micro(core_->state().charges, core_->state().tenants, month_of(now_us_), "p-1", BudgetUnit::usd);
+    };
+    const std::int64_t machines = used();
+    EXPECT_GT(machines, 1'900'000);
+    EXPECT_LT(machines, 2'100'000);
+    ChargeTokens tokens{.account = "gateway/1", .after = 0, .up_to = 9};
+    const auto line = [&](std::int64_t picousd) {
+        TokensCharged::Line each;
+        each.user = "bot";
+        each.model = "demo";
+        each.from_us = now_us_;
+        each.to_us = now_us_ + 1;
+        each.requests = 1;
+        each.tokens_in = 2;
+        each.tokens_out = 3;
+        each.picousd = picousd;
+        return each;
+    };
+    tokens.lines = {line(900'000), line(3'000'000'000'000)};
+    ASSERT_TRUE(tell(tokens).ok());
+    // 0.99 and 3,300,000 micro-dollars.
+    EXPECT_EQ(used(), machines + 3'300'000);
+    EXPECT_EQ(marks().front(), "50");
+    EXPECT_EQ(tell(tokens).error().kind(), ErrorKind::conflict) << "once";
+    const Charges charges = core_->state().charges;
+    const TokenDays days = core_->state().token_days;
+    EXPECT_EQ(days.begin()->second.tokens, 10);
+    open();
+    EXPECT_EQ(core_->state().charges, charges);
+    EXPECT_EQ(core_->state().token_days, days);
+    const auto again = decode_state(encode_state(core_->state()));
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->charges, charges);
+    EXPECT_EQ(again->token_days, days);
+    EXPECT_EQ(again->token_cursors, core_->state().token_cursors);
+    ASSERT_TRUE(tell(SetPrices{book, "book"}).ok());
+    ChargeTokens more{.account = "gateway/1", .after = 9, .up_to = 10, .lines = {line(10'000)}};
+    ASSERT_TRUE(tell(more).ok());
+    EXPECT_EQ(used(), machines + 3'300'001) << "0.99 that were left, and 0.011";
+    more = {.account = "gateway/1", .after = 10, .up_to = 11, .lines = {line(3'000'000'000'000)}};
+    ASSERT_TRUE(tell(more).ok());
+    EXPECT_THAT(marks(), Contains("100"));
+    const RunId next = submit(1, 1, 60);
+    EXPECT_EQ(state_of(next), RunState::queued);
+    EXPECT_EQ(why_of(next).code, Cause::budget);
+}
+
 TEST_F(LimitsTest, ABudgetInDollarsNeedsPrices) {
     const auto refused = tell(SetBudget{{.scope = "p-1", .limit_micro = 1}});
     ASSERT_FALSE(refused.ok());

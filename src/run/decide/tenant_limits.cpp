@@ -234,6 +234,9 @@ BudgetScene budget_scene(const State& state, const std::shared_ptr<const PriceBo
                         .reserve = entry.reserve,
                         .ends_us = window->to_us};
         gate.load.used_micro = charged_micro(state.charges, state.tenants, month, entry.scope, entry.unit);
+        if (entry.unit == BudgetUnit::usd)
+            gate.load.committed_micro += micro_over(
+                token_rate_micro_per_h(state.token_days, state.tenants, entry.scope, now_us), window->to_us - now_us);
         for (const RunId id : runs_under(state, entry.scope)) {
             const Run& run = *state.find(id);
             const Attempt& attempt = run.attempts.back();

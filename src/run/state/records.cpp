@@ -47,6 +47,7 @@ constexpr std::array<std::string_view, std::variant_size_v<AnyRecordBody>> kReco
     "budget.set",
     "budget.reached",
     "usage.charged",
+    "tokens.charged",
 };
 
 // Kinds as they stand in RecordBody; numbers that are not there belong to nobody yet.

@@ -187,12 +187,13 @@ struct RunEdited {
     RunSpec spec;
 };
 
-using AnyRecordBody = std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved,
-                                   NoticeGiven, OperationIntended, OperationAnswered, OperationResent, FactSeen,
-                                   NodeSeen, NodeMoved, LeaseMoved, NoticeWithdrawn, RunForgotten, CheckpointUploading,
-                                   CheckpointStored, NodeChecked, NodeBlamed, ConfigChanged, NodeRemoved, JournalLost,
-                                   RunEdited, OrganisationMade, ProjectMade, KeyMade, KeyRevoked, UserSet, PasswordSet,
-                                   LoginMade, LoginEnded, KeyEnds, QuotaSet, BudgetSet, BudgetReached, UsageCharged>;
+using AnyRecordBody =
+    std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
+                 OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved, LeaseMoved,
+                 NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored, NodeChecked, NodeBlamed,
+                 ConfigChanged, NodeRemoved, JournalLost, RunEdited, OrganisationMade, ProjectMade, KeyMade, KeyRevoked,
+                 UserSet, PasswordSet, LoginMade, LoginEnded, KeyEnds, QuotaSet, BudgetSet, BudgetReached, UsageCharged,
+                 TokensCharged>;
 // Copying, moving and ending one is compiled once, in records.cpp: left to each file that holds records, it was the
 // larger part of what compiling that file took.
 struct RecordBody : AnyRecordBody {

@@ -108,6 +108,24 @@ struct UsageCharged {
     std::vector<Line> lines;
 };
 
+// What the account of a gateway settled behind its record `after`, up to `up_to`, charged here. Lines are of one hour
+// and one price each.
+struct TokensCharged {
+    static constexpr std::uint32_t kKind = 45;
+    std::string account;
+    std::uint64_t after = 0, up_to = 0;
+    std::string book;  // the digest of the price book, for its mark-ups; empty: there is none
+    struct Line {
+        ProjectId project = kDefaultProject;
+        std::string user, model;  // user: the name of the key
+        std::int64_t price_version = 0, from_us = 0, to_us = 0;
+        std::int64_t requests = 0, tokens_in = 0, cached_in = 0, tokens_out = 0;
+        std::int64_t picousd = 0;  // as the gateway has it
+        std::int64_t markup_bp = 0, microusd = 0, left = 0;
+    };
+    std::vector<Line> lines;
+};
+
 template <class V>
 void fields(V& visit, OrganisationMade& body) {
     visit("name", body.name);
@@ -198,6 +216,31 @@ void fields(V& visit, UsageCharged& body) {
     visit("project", body.project);
     visit("to_us", body.to_us);
     visit("user", body.user);
+}
+template <class V>
+void fields(V& visit, TokensCharged::Line& line) {
+    visit("cached_in", line.cached_in);
+    visit("from_us", line.from_us);
+    visit("left", line.left);
+    visit("markup_bp", line.markup_bp);
+    visit("microusd", line.microusd);
+    visit("model", line.model);
+    visit("picousd", line.picousd);
+    visit("price_version", line.price_version);
+    visit("project", line.project);
+    visit("requests", line.requests);
+    visit("to_us", line.to_us);
+    visit("tokens_in", line.tokens_in);
+    visit("tokens_out", line.tokens_out);
+    visit("user", line.user);
+}
+template <class V>
+void fields(V& visit, TokensCharged& body) {
+    visit("account", body.account);
+    visit("after", body.after);
+    visit("book", body.book);
+    visit("lines", body.lines);
+    visit("up_to", body.up_to);
 }
 
 }  // namespace stoker

@@ -97,6 +97,10 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
              {{2}, 1}, {3}, "anna", 5, 9, false, 7, "b", {{PricedResource::gpu, "n1", "H100", 1000, 7, 3, true}}},
          R"({"attempt":"a-2.1","book":"b","credit":false,"from_us":5,"gpu_micro_hours":7,"lines":[{"micro_hours":7,)"
          R"("microusd":3,"milli":1000,"model":"H100","node":"n1","priced":true,"resource":"gpu"}],"project":"p-3","to_us":9,"user":"anna"})"},
+        {TokensCharged{"gateway/1", 4, 9, "b", {{{3}, "anna", "demo", 2, 5, 6, 1, 10, 4, 20, 7'000'001, 500, 7, 3}}},
+         R"({"account":"gateway/1","after":4,"book":"b","lines":[{"cached_in":4,"from_us":5,"left":3,"markup_bp":500,)"
+         R"("microusd":7,"model":"demo","picousd":7000001,"price_version":2,"project":"p-3","requests":1,"to_us":6,)"
+         R"("tokens_in":10,"tokens_out":20,"user":"anna"}],"up_to":9})"},
     };
     return records;
 }
@@ -155,6 +159,7 @@ TEST(Records, KindsKeepTheirNumbers) {
     EXPECT_EQ(kind_of(BudgetReached{}), 43U);
     EXPECT_EQ(kind_of(UsageCharged{}), 44U);
     EXPECT_EQ(name_of_kind(44), "usage.charged");
+    EXPECT_EQ(name_of_kind(45), "tokens.charged");
     EXPECT_EQ(name_of_kind(25), "config.changed");
     EXPECT_EQ(name_of_kind(24), "?");
     EXPECT_EQ(name_of_kind(9), "operation.answered");

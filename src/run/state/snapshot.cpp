@@ -162,17 +162,51 @@ struct SnapshotCharge {
     ChargeKey key;
     ChargeSum sum;
 };
+// Left out when it is 0, as late_list.
+template <class V>
+void late_number(V& visit, std::string_view key, std::int64_t& number) {
+    std::optional<std::int64_t> there;
+    if (number != 0) there = number;
+    visit(key, there);
+    if (there) number = *there;
+}
 template <class V>
 void fields(V& visit, SnapshotCharge& entry) {
     visit("gpu_micro_hours", entry.sum.gpu_micro_hours);
+    late_number(visit, "left", entry.sum.left);
     visit("micro_hours", entry.sum.micro_hours);
     visit("microusd", entry.sum.microusd);
     visit("model", entry.key.model);
     visit("month", entry.key.month);
     visit("priced", entry.sum.priced);
     visit("project", entry.key.project);
+    late_number(visit, "requests", entry.sum.requests);
     visit("resource", entry.key.resource);
+    late_number(visit, "tokens", entry.sum.tokens);
     visit("user", entry.key.user);
+}
+struct SnapshotTokenDay {
+    TokenDayKey key;
+    ChargeSum sum;
+};
+template <class V>
+void fields(V& visit, SnapshotTokenDay& entry) {
+    visit("day_us", entry.key.day_us);
+    visit("microusd", entry.sum.microusd);
+    visit("model", entry.key.model);
+    visit("project", entry.key.project);
+    visit("requests", entry.sum.requests);
+    visit("tokens", entry.sum.tokens);
+    visit("user", entry.key.user);
+}
+struct SnapshotTokenCursor {
+    std::string account;
+    std::uint64_t up_to = 0;
+};
+template <class V>
+void fields(V& visit, SnapshotTokenCursor& entry) {
+    visit("account", entry.account);
+    visit("up_to", entry.up_to);
 }
 struct SnapshotFairUse {
     ProjectId project;
@@ -198,6 +232,8 @@ struct SnapshotBody {
     std::vector<BudgetEntry> budgets{};
     std::vector<SnapshotCharge> charges{};
     std::vector<SnapshotFairUse> fair_use{};
+    std::vector<SnapshotTokenDay> token_days{};
+    std::vector<SnapshotTokenCursor> token_cursors{};
 };
 template <class V>
 void fields(V& visit, SnapshotBody& body) {
@@ -232,6 +268,8 @@ void fields(V& visit, SnapshotBody& body) {
     visit("seq", state.seq);
     visit("site", state.site);
     visit("sites", state.sites);
+    late_list(visit, "token_cursors", body.token_cursors);
+    late_list(visit, "token_days", body.token_days);
     late_list(visit, "users", body.users);
 }
 
@@ -253,6 +291,8 @@ StateWriter::StateWriter(const State& state) : seq_(state.seq) {
     for (const auto& [key, entry] : state.tenants.budgets) body.budgets.push_back(entry);
     for (const auto& [key, sum] : state.charges) body.charges.push_back({key, sum});
     for (const auto& [project, use] : state.fair_use) body.fair_use.push_back({project, use});
+    for (const auto& [key, sum] : state.token_days) body.token_days.push_back({key, sum});
+    for (const auto& [account, up_to] : state.token_cursors) body.token_cursors.push_back({account, up_to});
     head_ = codec::encode(body);
     constexpr std::string_view kPlace = "\"runs\":[]";
     const std::size_t place = head_.rfind(kPlace);
@@ -321,6 +361,8 @@ Result<State> decode_state(std::string_view json) {
         body.budgets.clear();
         body.charges.clear();
         body.fair_use.clear();
+        body.token_days.clear();
+        body.token_cursors.clear();
         Problems problems;
         codec::read(document.root(), "", body, problems);
         if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
@@ -339,6 +381,8 @@ Result<State> decode_state(std::string_view json) {
     for (const BudgetEntry& entry : body.budgets) state.tenants.budgets[{entry.scope, entry.unit}] = entry;
     for (const SnapshotCharge& each : body.charges) state.charges[each.key] = each.sum;
     for (const SnapshotFairUse& each : body.fair_use) state.fair_use[each.project] = each.use;
+    for (const SnapshotTokenDay& each : body.token_days) state.token_days[each.key] = each.sum;
+    for (const SnapshotTokenCursor& each : body.token_cursors) state.token_cursors[each.account] = each.up_to;
     for (const auto& [id, run] : state.runs)
         if (!state.tenants.projects.contains(run.project))
             return Error(ErrorKind::invalid,

@@ -486,6 +486,33 @@ public:
                         .priced = line.priced});
         return changed(*run);
     }
+    Status operator()(const TokensCharged& body) {
+        const auto found = state_.token_cursors.find(body.account);
+        const std::uint64_t was = found == state_.token_cursors.end() ? 0 : found->second;
+        if (body.after != was || body.up_to <= body.after) return refuse("tokens charged out of order");
+        for (const TokensCharged::Line& line : body.lines) {
+            if (!state_.tenants.projects.contains(line.project)) return refuse("there is no such project");
+            const ChargeSum sum{.microusd = line.microusd,
+                                .tokens = line.tokens_in + line.tokens_out,
+                                .requests = line.requests,
+                                .left = line.left};
+            add_charge(state_.charges,
+                       {.month = month_of(line.from_us),
+                        .project = line.project,
+                        .user = line.user,
+                        .resource = PricedResource::tokens,
+                        .model = line.model},
+                       sum);
+            add_token_day(state_.token_days,
+                          {.day_us = line.from_us / kDayUs * kDayUs,
+                           .project = line.project,
+                           .user = line.user,
+                           .model = line.model},
+                          sum);
+        }
+        state_.token_cursors[body.account] = body.up_to;
+        return touched_core();
+    }
     Status operator()(const LeaseMoved& body) {
         Run* run = find(body.run);
         if (run == nullptr) return refuse("no such run");
@@ -798,6 +825,7 @@ struct Subject {
     }
     RunId operator()(const BudgetSet& body) { return of_budget(body.budget.scope, body.budget.unit); }
     RunId operator()(const BudgetReached& body) { return of_budget(body.scope, body.unit); }
+    RunId operator()(const TokensCharged& body) { return of_core("tokens/" + body.account); }
     RunId operator()(const NodeRemoved& body) { return of_node(body.node); }
     RunId operator()(const NodeSeen& body) { return of_node(body.node.name); }
     RunId operator()(const NodeMoved& body) { return of_node(body.node); }

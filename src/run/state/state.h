@@ -188,8 +188,10 @@ struct State {
     Tenants tenants;
     // How long attempts ran that ended well, by name of the run; the newest kMostDurations.
     std::map<std::string, std::vector<std::int64_t>> durations_us;
-    Charges charges;                        // of usage.charged
-    std::map<ProjectId, FairUse> fair_use;  // while there are quotas: of attempts that ended
+    Charges charges;                                     // of usage.charged and tokens.charged
+    TokenDays token_days;                                // of tokens.charged
+    std::map<std::string, std::uint64_t> token_cursors;  // up to which record each account of a gateway was charged
+    std::map<ProjectId, FairUse> fair_use;               // while there are quotas: of attempts that ended
 
     // Follow from the above; not in snapshots.
     std::set<QueueKey> queue;                               // queued runs other than graphs

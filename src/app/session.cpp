@@ -225,7 +225,10 @@ Result<Workload> load_workload(Session& session, const Document& document, const
     };
     TRY_VOID(add_this_machine_if_named(document, *catalog, session.today));
     TRY(Workload workload, read_workload(document, *catalog, load));
-    if (!workload.where.nodes_file.empty()) {
+    if (workload.where.nodes_here) {
+        const Node* list = document.root().find("where")->find("nodes");
+        for (const auto& item : list->items) TRY_VOID(add_on_prem_node(*item, *catalog));
+    } else if (!workload.where.nodes_file.empty()) {
         TRY(const Document nodes, load(workload.where.nodes_file));
         const Node* list = nodes.root().is_mapping() ? nodes.root().find("nodes") : &nodes.root();
         if (list == nullptr || !list->is_sequence()) {

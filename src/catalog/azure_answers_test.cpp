@@ -296,6 +296,15 @@ TEST(OnPrem, AmortisesWhatWasPaid) {
     EXPECT_EQ(*catalog.find_region("on-prem", "On-Prem"), "on-prem");
 }
 
+// Who has machines of one kind has no name for it.
+TEST(OnPrem, IsCalledByItsGpuWhereItHasNoName) {
+    Catalog catalog = shipped();
+    const auto index = add_on_prem_node(yaml("{gpu: RTX 4090, gpus: 1, vcpus: 16, memory: 64GiB}").root(), catalog);
+    ASSERT_TRUE(index.ok()) << index.error().text();
+    EXPECT_EQ(catalog.node_types()[static_cast<std::size_t>(*index)].name, "own-rtx-4090");
+    EXPECT_FALSE(add_on_prem_node(yaml("{vcpus: 16, memory: 64GiB}").root(), catalog).ok());
+}
+
 // A GPU that no table has is described by its memory, bandwidth and rates.
 TEST(OnPrem, TakesAGpuOfItsOwn) {
     Catalog catalog = shipped();

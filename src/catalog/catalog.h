@@ -198,6 +198,7 @@ struct ModelSpec {
     // Of both, the share of layers that are left as they were trained before: forward only, and nothing is kept.
     double frozen_flops_per_sample = 0, frozen_activation_bytes = 0;
     double winograd_flops_per_sample = 0;  // of forward_flops_per_sample: 3 x 3 convolutions, stride 1, no groups
+    bool transformer_denoiser = false;     // diffusion: attention over all patches, and no UNet
     bool separate_norm = false;  // normalisation passes over the maps by itself: of instances, in three dimensions
     std::string sample_unit = "token";
     RequestShape request;

@@ -43,7 +43,7 @@ void CatalogReader::read_models() {
     const int frozen = rows.column("frozen_flops"), frozen_activations = rows.column("frozen_activation_bytes"),
               separate_norm = rows.column("separate_norm"), winograd = rows.column("winograd_flops");
     const int published = rows.column("precision"), trained = rows.column("training_precision"),
-              groups = rows.column("routed_groups");
+              groups = rows.column("routed_groups"), denoiser = rows.column("denoiser");
     const auto precision = [&](int column) {
         const auto known = rows.empty(column) ? std::nullopt : precision_from(rows.cell(column));
         if (!known && !rows.empty(column)) rows.problem(column, "is no precision");
@@ -98,6 +98,9 @@ void CatalogReader::read_models() {
         m.forward_flops_per_sample = rows.number(forward), m.activation_bytes_per_sample = rows.number(activations);
         m.frozen_flops_per_sample = rows.number(frozen), m.frozen_activation_bytes = rows.number(frozen_activations);
         m.separate_norm = rows.flag(separate_norm);
+        if (!rows.empty(denoiser) && rows.cell(denoiser) != "unet" && rows.cell(denoiser) != "transformer")
+            rows.problem(denoiser, "is unet or transformer");
+        m.transformer_denoiser = !rows.empty(denoiser) && rows.cell(denoiser) == "transformer";
         m.winograd_flops_per_sample = rows.number(winograd);
         if (!rows.empty(unit)) m.sample_unit = rows.text(unit);
         m.published_precision = precision(published), m.trained_precision = precision(trained);

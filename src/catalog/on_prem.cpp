@@ -26,7 +26,7 @@ public:
         node.purpose = "training";
         node.status = "current";
         node.provenance.source = "described by the user";
-        node.name = in_.required_text({"name"});
+        node.name = name_of_node();
         if (node.name.size() > 100) in_.problem("\"name\" is longer than 100 characters", in_.find({"name"}));
         node.family = node.name;
         node.vcpus = in_.required_integer({"vcpus"}, 1, 100'000);
@@ -62,6 +62,15 @@ public:
     }
 
 private:
+    // Who has machines of one kind has no name for it: own-h100-sxm.
+    std::string name_of_node() {
+        const Node* gpu = in_.find({"gpu"});
+        if (in_.has({"name"}) || gpu == nullptr || !gpu->is_scalar()) return in_.required_text({"name"});
+        std::string name = "own-" + lower(gpu->text);
+        std::replace(name.begin(), name.end(), ' ', '-');
+        return name;
+    }
+
     // Our own format, so a key we do not know is a typing error.
     void check_keys(const Node& mapping, const std::vector<std::string>& known) {
         for (const Member& member : mapping.members) {

@@ -97,7 +97,7 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     candidate.need = point.need;
     candidate.measured_rows = choice.measured_rows;
     candidate.measured = choice.is_measured(context.settings) && !lacks_evidence(choice, point.replica) &&
-                         !published_nowhere(context.workload);
+                         !hardly_published(context.workload);
     candidate.doubt = doubt_text(context, point, offer);
     if (const auto shortfall = quota_shortfall(context, choice.type, offer, point.nodes))
         candidate.blocked_by = "quota: " + shortfall->text();

@@ -69,7 +69,8 @@ std::vector<Point> nearest_held(const Context& context, const Search& search) {
     for (const Rejection& line : search.rejected.sorted()) {
         if (line.reason != Reason::throughput || !(line.have > 0)) continue;
         Workload asked = context.workload;
-        asked.traffic.requests_per_second = asked.traffic.concurrency = asked.traffic.users = std::nullopt;
+        asked.traffic.requests_per_second = asked.traffic.concurrency = asked.traffic.users = asked.traffic.streams =
+            std::nullopt;
         if (!asked.where.nodes && !asked.where.gpus) asked.where.nodes = asked.where.max_nodes;
         const Context held = make_context(asked, context.catalog, context.options);
         auto found = run_search(held, {});

@@ -72,7 +72,7 @@ double chance_within(const LatencySpec& limits, const Prediction& p, bool of_fir
 
 }  // namespace
 
-bool published_nowhere(const Workload& workload) {
+bool hardly_published(const Workload& workload) {
     return serves(workload) && workload.model.request.window_s > 0;
 }
 
@@ -147,7 +147,7 @@ void weigh_evidence(const Context& context, NodeChoice& choice) {
 void widen_for_unmeasured(const Context& context, Point& point) {
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
     const bool measured = choice.is_measured(context.settings) && !lacks_evidence(choice, point.replica) &&
-                          !published_nowhere(context.workload);
+                          !hardly_published(context.workload);
     if (choice.accelerator == nullptr || measured || context.workload.kind == WorkloadKind::notebook) return;
     constexpr double kNinetieth = 1.2815515655446004;
     const double factor = std::exp(kNinetieth * context.settings.sigma_no_rows);

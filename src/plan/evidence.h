@@ -11,8 +11,8 @@ namespace stoker {
 // "training", "serving" (of what makes tokens one by one), "inference" (of all that answers at once) or "any"; empty:
 // work whose speed is not predicted from a device, such as rendering.
 std::string_view evidence_kind(const Workload& workload);
-// Work that no row is known of on any device: answers of models that hear.
-bool published_nowhere(const Workload& workload);
+// Work of which few rows are known, on few devices: answers of models that hear.
+bool hardly_published(const Workload& workload);
 std::string_view evidence_words(std::string_view kind);  // "training run", "run of token generation", ...
 
 // Published rows of this kind on the same silicon, whatever its memory and form: H100-NVL counts with H100-SXM. A null

@@ -84,7 +84,7 @@ std::string why_distributed(const Context& context, const Plan& plan) {
         const double rate = c.prediction.knee_requests_per_s;
         const std::string one =
             fmt::format("one {} {}{}", workload.kind == WorkloadKind::inference ? "sustains" : "does",
-                        rate < 999.5 ? fmt::format("{:.3g} requests/s", rate) : format_thousands(rate) + " requests/s",
+                        rate < 999.5 ? rate_text(rate, "request", 3) : format_thousands(rate) + " requests/s",
                         workload.objective.latency.any() ? " within the limits" : "");
         std::string text;
         if (carrying_replicas(c) <= workload.models_served)

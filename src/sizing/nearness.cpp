@@ -102,6 +102,8 @@ const std::vector<SourceRows>& sources() {
 double network_distance(std::string_view a, std::string_view b) {
     if (a == b) return 0;
     const auto decodes = [](std::string_view n) { return n == "dense" || n == "experts" || n == "adapter"; };
+    const auto hears = [](std::string_view n) { return n == "speech"; };
+    if ((hears(a) && decodes(b)) || (hears(b) && decodes(a))) return 1.2;
     return decodes(a) && decodes(b) ? 0.7 : 2;
 }
 
@@ -155,6 +157,7 @@ std::string measured_stack(std::string_view framework) {
 std::string_view measured_network(const ModelSpec& model, bool adapter) noexcept {
     const bool decodes = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
     if (!decodes) return is_image(model.kind) ? "vision" : "encoder";
+    if (model.request.window_s > 0) return "speech";
     return adapter ? "adapter" : model.moe() ? "experts" : "dense";
 }
 

@@ -95,7 +95,8 @@ ServingMemory sample_memory(const ServingSetup& s, ServingMemory out) {
     // Few layers' activations live at once: a tenth of all that is written is generous for feed-forward networks.
     // Of a transformer one layer's: what is written and read again in a layer does not live at once.
     const double layer = s.prompt_tokens * (s.activation_hidden * s.hidden + s.activation_ffn * s.ffn) * 2;
-    const double live = std::max(s.layers > 0 && s.hidden > 0 ? 2 * layer : s.sample_bytes / s.sample_passes / 10, 1.0);
+    const double live = std::max(
+        s.layers > 0 && s.hidden > 0 ? 2 * layer : s.sample_bytes / s.sample_passes * s.sample_live_share, 1.0);
     const double fixed = out.bytes[static_cast<std::size_t>(MemoryTerm::weights)] + s.framework_bytes;
     out.need = fixed + live;
     out.token_budget = s.token_budget;

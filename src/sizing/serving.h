@@ -56,6 +56,7 @@ struct ServingSetup {
     double sample_forward_flops = 0;  // cnn, vit, diffusion, embedding per example
     double sample_bytes = 0;          // activations of one example, written and read
     double sample_passes = 1;         // over the weights, one after the other: steps of a diffusion model
+    double sample_live_share = 0.1;   // of what a pass writes: at once in memory
     double sample_kernels = 0;        // launches of one batch
     double sample_efficiency = 0.3;   // of the peak, whole network
     double sample_ramp_s = 0;         // what each kernel costs beside its work: filling and draining the device

@@ -153,9 +153,12 @@ void count_shape(ServingSetup& s, const ModelSpec& m) {
     // Width in flight per token: routed copies of a token live at the same time.
     s.ffn = m.moe() ? s.active_experts * std::max(m.expert_ffn, 1) + m.shared_expert_ffn : m.ffn;
     if (m.kind == ModelKind::encoder_decoder) {
-        s.encoder_params = (m.layers - count.decoder_layers) * (count.per_layer_attention + count.per_layer_mlp);
+        // What is heard or read is projected once into the keys and values of every decoder layer; a token that is
+        // written has a query and an output of its own.
+        s.encoder_params = (m.layers - count.decoder_layers) * (count.per_layer_attention + count.per_layer_mlp) +
+                           count.decoder_layers * count.per_layer_cross_attention / 2;
         s.layers = s.dense_layers = count.decoder_layers;
-        s.attention_params += count.per_layer_cross_attention;
+        s.attention_params += count.per_layer_cross_attention / 2;
     }
     s.sliding_window = m.sliding_window;
     // No model has so small a window on all of its layers: every second one sees everything (gpt-oss, Gemma 2), and
@@ -175,6 +178,9 @@ void count_shape(ServingSetup& s, const ModelSpec& m) {
     } else {
         s.decode_attention_flops = s.prompt_attention_flops =
             4 * s.layers * s.heads * s.head_dim * s.full_attention_share;
+        // An encoder attends in both directions, in layers of its own; a prompt is counted by its pairs backwards.
+        if (m.kind == ModelKind::encoder_decoder)
+            s.prompt_attention_flops = 2 * 4.0 * (m.layers - count.decoder_layers) * s.heads * s.head_dim;
     }
     // Norms, residuals, rotary embedding and the output of attention; gate, activation and quantisation of the MLP;
     // copies of a token to its experts and back.
@@ -203,6 +209,20 @@ void run_unet(ServingSetup& s, std::string_view framework, const Catalog& catalo
         s.sample_efficiency *= c("diffusion_compiled_gain");
     else
         s.sample_launch_s = step->value * 1e-3 / c("vision_kernels");
+}
+
+// A denoiser that is a transformer multiplies large matrices and attends to all patches of an image or a video: nearer
+// to training a language model than to a UNet's convolutions. The faster a multiprocessor multiplies, the smaller the
+// share of its peak; Python is hidden behind kernels of milliseconds.
+void run_denoiser(ServingSetup& s, bool compiled, const Catalog& catalog) {
+    const auto c = [&](std::string_view name) { return catalog.constant_or_die(name); };
+    constexpr double kReference = 2.9e12;  // an A100's multiprocessor
+    const double rate = s.device.sm_count > 0 ? s.device.peak(s.compute_precision) / s.device.sm_count : 0;
+    s.sample_efficiency = c("denoiser_efficiency");
+    if (rate > 0) s.sample_efficiency *= std::pow(kReference / rate, c("denoiser_feed_power"));
+    if (compiled) s.sample_efficiency *= c("denoiser_compiled_gain");
+    s.sample_efficiency = std::min(c("diffusion_efficiency_most"), s.sample_efficiency);
+    s.sample_live_share = c("denoiser_live_share");
 }
 
 // Encoders, embedding, CNN, ViT, diffusion: one pass per example.
@@ -239,7 +259,11 @@ void count_sample(ServingSetup& s, const Workload& w, const Catalog& catalog) {
         s.sample_bytes *= kv_bytes_per_element(s.compute_precision) / 2;
     }
     s.sample_launch_s = catalog.constant_or_die(tuned ? "launch_us_graph" : "launch_us_eager") * 1e-6;
-    if (m.kind == ModelKind::diffusion && !tuned && s.device.gpu) run_unet(s, w.framework, catalog);
+    const bool compiled = w.framework.find("compile") != std::string::npos;
+    if (m.transformer_denoiser && s.device.gpu && catalog.constant("denoiser_efficiency") != nullptr)
+        run_denoiser(s, tuned || compiled, catalog);
+    else if (m.kind == ModelKind::diffusion && !tuned && s.device.gpu)
+        run_unet(s, w.framework, catalog);
     s.sample_ramp_s = catalog.constant_or_die("kernel_ramp_us") * 1e-6;
     s.sample_host_s = catalog.constant_or_die(tuned ? "sample_host_us_tuned" : "sample_host_us") * 1e-6;
     // Matrix units run at the rate of the data sheet in their narrowest formats only for large matrices.
@@ -251,6 +275,20 @@ void count_sample(ServingSetup& s, const Workload& w, const Catalog& catalog) {
         s.sample_efficiency = catalog.constant_or_die("cpu_efficiency");
         s.sample_kernels = s.sample_ramp_s = s.sample_host_s = 0;
     }
+}
+
+// The encoder of an encoder-decoder reaches what encoders do, whose matrices are narrow, and not what a language model
+// of many billions does. Speech engines take longer than both stacks by their shape: spectra, the search for speech,
+// windows that are cut and joined, one batch that waits for its longest answer.
+void run_encoder(ServingSetup& s, const ModelSpec& m, const Constants& c) {
+    s.prefill_efficiency =
+        std::min(s.prefill_efficiency, c(c.tensorrt() ? "encoder_efficiency_tuned" : "encoder_efficiency"));
+    s.prompt_attention_efficiency = std::min(s.prompt_attention_efficiency, s.prefill_efficiency);
+    if (!(m.request.window_s > 0)) return;
+    const double pace = c("speech_pace");
+    for (double* share : {&s.prefill_efficiency, &s.prompt_attention_efficiency, &s.compute_efficiency,
+                          &s.weight_read_efficiency, &s.kv_read_efficiency})
+        *share *= pace;
 }
 
 void take_constants(ServingSetup& s, const Constants& c) {
@@ -455,6 +493,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     s.weight_bytes_per_param = bytes_per_weight(s.precision);
     if (m.transformer() && m.kind != ModelKind::vit) {
         count_shape(s, m);
+        if (s.decoder && m.kind == ModelKind::encoder_decoder && device.gpu) run_encoder(s, m, constants);
         // Paged attention of vLLM on ROCm has a thread group for each query head: what a group of them shares is read
         // by each, and the cache between serves only a part (csrc/rocm/attention.cu before 2025).
         if (device.amd && era != EngineEra::current && workload.framework == "vllm" && s.kv_heads > 0)

@@ -125,6 +125,41 @@ TEST(ServingSetup, AMixtureInFourBitsKeepsItsAttention) {
     EXPECT_EQ(dense.attention_weight_bytes(), dense.weight_bytes_per_param);
 }
 
+// Fifty images by FLUX at the pace of a CNN were half again as many H100 as they take; its transformer is none, and the
+// share of the peak falls with the rate of a multiprocessor.
+TEST(ServingSetup, ATransformerThatDenoisesIsNoUnet) {
+    static const Catalog catalog = *Catalog::embedded();
+    const auto image_s = [&](const char* model, const char* gpu, const char* framework) {
+        Workload w;
+        w.kind = WorkloadKind::batch_inference;
+        w.model = catalog.models()[static_cast<std::size_t>(*catalog.find_model(model))];
+        w.precision = Precision::bf16;
+        w.framework = framework;
+        const int wanted = *catalog.find_accelerator(gpu);
+        int node = 0;
+        while (catalog.node_types()[static_cast<std::size_t>(node)].accelerator != wanted) ++node;
+        const Device device = make_device(catalog, node);
+        const ServingSetup s = *make_serving_setup(w, catalog, device, EngineEra::current);
+        return s.sample_forward_flops / (device.peak(Precision::bf16) * s.sample_efficiency);
+    };
+    EXPECT_NEAR(image_s("flux.1-dev", "H100-SXM", "pytorch"), 6.7, 1);        // xDiT: 6.71 s, whole
+    EXPECT_NEAR(image_s("flux.1-dev", "A100-SXM-80GB", "pytorch"), 14.5, 2);  // BenchmarkFlux: 14.3 to 15.7 s
+    EXPECT_NEAR(image_s("flux.1-dev", "H100-SXM", "pytorch, torch.compile"), 4.4, 0.8);
+    EXPECT_NEAR(image_s("wan2.1-14b", "H100-SXM", "pytorch"), 1838, 350);  // its makers, on an H800
+}
+
+// A turbo decoder has 4 layers and an encoder of 32, which attends in both directions.
+TEST(ServingSetup, AnEncoderAttendsInItsOwnLayers) {
+    const ServingSetup large = setup_of_model("whisper-large-v3", Precision::fp16, "vllm");
+    const ServingSetup turbo = setup_of_model("whisper-large-v3-turbo", Precision::fp16, "vllm");
+    EXPECT_EQ(turbo.layers, 4);
+    EXPECT_EQ(turbo.prompt_attention_flops, large.prompt_attention_flops);
+    EXPECT_EQ(large.prompt_attention_flops, 2 * 4.0 * 32 * 1280);
+    EXPECT_GT(large.encoder_params, turbo.encoder_params);  // keys and values of 32 decoder layers, not of 4
+    const ServingSetup llm = setup_of_model("llama-3-8b", Precision::fp16, "vllm");
+    EXPECT_LT(large.prefill_efficiency, llm.prefill_efficiency);
+}
+
 // FP8 with a scale per block is multiplied more slowly, and its activations are quantised on the way.
 TEST(ServingSetup, BlocksOfFp8CostTheirScales) {
     const ServingSetup tensor = setup_of_model("llama-3-8b", Precision::fp8, "vllm");

@@ -385,7 +385,7 @@ private:
         }
         const bool checks = engine == "vllm" || engine == "sglang";  // max_model_len
         if (decoder && checks && model.max_sequence > 0 && model.max_sequence <= kSmallContext &&
-            r.prompt + r.output > model.max_sequence) {
+            (model.kind == ModelKind::encoder_decoder ? 0 : r.prompt) + r.output > model.max_sequence) {
             refused = fmt::format("contradiction:input_len+output_len>{} of the model", model.max_sequence);
             return;
         }

@@ -282,7 +282,31 @@ std::string bytes_remedy(std::string_view key, std::string_view text) {
 struct Choice {
     std::string_view key, words, remedy;
 };
+// Two thirds and more of such a training is the writing of answers, and that is planned as what it is.
+constexpr std::string_view kLearnsFromItsAnswers =
+    "the model writes answers and learns from them: plan both in one file, as stages: [{name: answers, kind: "
+    "batch-inference, traffic: {requests: 320k, prompt_tokens: 300, output_tokens: 2000}, ...}, {name: update, kind: "
+    "fine-tuning, data: {examples: 320k, sequence: 2300}, ...}]; requests and examples are prompts times answers of "
+    "each times epochs";
+
 constexpr Choice kChoices[] = {
+    {"kind", "dpo orpo kto ipo simpo preference preferences preferencetuning alignment",
+     "write kind: fine-tuning with loss: dpo, ipo, kto, orpo or simpo; data: {examples: 60k} counts pairs"},
+    {"kind", "grpo ppo rlhf rl rlvr reinforcementlearning", kLearnsFromItsAnswers},
+    {"kind", "sweep hpo tune hyperparametersearch hyperparameter gridsearch search",
+     "write kind: training or fine-tuning, which plans one run of it; the runs are run: {command: ..., sweep: {lr: "
+     "[1e-4, 3e-4], batch: [8, 16]}, parallel: 4}, or run: {command: ..., array: 64} for so many alike"},
+    {"kind", "rag chatbot chat agent agents assistant copilot api app",
+     "write kind: inference; what is retrieved counts in traffic: {prompt_tokens: 6000}, what repeats of it in "
+     "cached_prompt_tokens"},
+    {"kind", "transcription speech asr stt texttospeech tts ocr captioning",
+     "write kind: batch-inference for a pile (traffic: {requests: 10k, audio: 40min}), or inference for what is heard "
+     "as it is spoken (traffic: {streams: 50})"},
+    {"kind", "diffusion imagegeneration images video videogeneration texttoimage texttovideo",
+     "write kind: inference behind an endpoint, batch-inference for a pile; one request is one image or one video"},
+    {"kind", "cluster gpu gpus vm machine workstation",
+     "a plan begins with the work: training, fine-tuning, inference or another of the list; what machines cost is "
+     "stoker cost SIZE"},
     {"precision", "fp8e4m3 fp8e5m2 e4m3 e5m2 float8 w8a8fp8", "write precision: fp8"},
     {"precision", "float float32 single full 32", "write precision: fp32"},
     {"precision", "awq gptq nf4 q4 q4km w4a16 4bit 4 int4awq", "write precision: int4"},
@@ -306,9 +330,7 @@ constexpr Choice kChoices[] = {
     {"method", "freeze adapters peft dora prefix prompttuning ia3",
      "write method: lora: it takes about what these take"},
     {"method", "sft fullfinetune finetune dpo", "write method: full, lora or qlora"},
-    {"method", "rlhf ppo grpo",
-     "several models work together there: write a step for each in run: {steps: [...]}, or a "
-     "plan for each"},
+    {"method", "rlhf ppo grpo gspo rloo reinforce dapo rl", kLearnsFromItsAnswers},
     {"os", "ubuntu ubuntu2204 ubuntu2404 rhel debian centos rocky alma azurelinux suse", "write os: linux"},
     {"os", "win windowsserver windows11", "write os: windows"},
     {"type", "nvme local localssd ephemeral temp scratch",
@@ -383,7 +405,8 @@ private:
                 !problem.message.starts_with(member.key + ": "))
                 continue;
             if (problem.message.find("did you mean") != std::string::npos) continue;
-            if (!problem.remedy.empty() && problem.remedy != "write it as 64GB/s") continue;
+            const bool lists = problem.remedy.starts_with("the kinds are");
+            if (!problem.remedy.empty() && problem.remedy != "write it as 64GB/s" && !lists) continue;
             const auto says = [&](std::string_view words) { return problem.message.find(words) != std::string::npos; };
             std::string remedy;
             if (says("expected a duration"))
@@ -393,7 +416,7 @@ private:
             else if (says("expected an amount of memory"))
                 remedy =
                     problem.remedy.empty() ? bytes_remedy(member.key, node.text) : rate_remedy(member.key, node.text);
-            else if (says(", found '"))
+            else if (says(", found '") || lists)
                 remedy = choice_remedy(member.key, node.text, problem.message);
             if (!remedy.empty()) problem.remedy = std::move(remedy);
         }

@@ -99,6 +99,31 @@ constexpr Answer kAnswers[] = {
      "numworkers dataloaderworkers prefetch prefetchfactor pinmemory shuffle buffersize cachedata dataloader",
      "how the program reads is its own; what a plan asks is how fast: data: {bytes_per_example: 110kB, "
      "decode_per_example: 7ms, storage_bandwidth: 10GB/s}"},
+    {"data",
+     "images pictures photos samples rows records items documents texts sentences prompts clips videos utterances",
+     "each is an example: write data: {examples: 2M, epochs: 20}"},
+    {"data", "pairs preferencepairs comparisons tokensperpair",
+     "write data: {examples: 60k, sequence: 1500}: a pair is an example, and sequence is the tokens of one of its two "
+     "answers with the prompt; loss: dpo says that there are two"},
+    {"data", "hours audiohours hoursofaudio audio minutes seconds",
+     "write data: {examples: 1.2M}: windows of 30 s, 120 to the hour"},
+    {"traffic", "videos clips images pictures documents files prompts calls recordings jobs items",
+     "each is a request: write traffic: {requests: 3000}, or requests_per_second at an endpoint"},
+    {"traffic", "audiohours hoursofaudio hoursaudio totalhours",
+     "say it as files: traffic: {requests: 120k, audio: 1h} is 120,000 hours"},
+    {"traffic", "imagesperminute imagesperhour videosperminute videosperhour videosperday imagesperday clipsperday",
+     "write traffic: {requests_per_second: 0.33} for all together at the busiest time: 20 a minute are 0.33, 3,000 a "
+     "day are 0.035 if they come evenly"},
+    {"traffic", "cameras fps framespersecond framerate",
+     "each frame is a request: write traffic: {requests_per_second: 2500}: 500 cameras at 5 frames a second"},
+    {"traffic", "seconds duration videoseconds videolength length frames numframes resolution size width height",
+     "a request is an image or a video of the size that the model's page names (stoker catalog models NAME); another "
+     "size is told by steps: half as many pixels are about half the steps"},
+    {"traffic", "cached cachedshare cacheshare cachedpercent cachedfraction reuse shared",
+     "say it in tokens: traffic: {prompt_tokens: 1500, cached_prompt_tokens: 1000}"},
+    {"where", "gpu gputype gpumodel gpuname",
+     "write where: {accelerators: [h100]}; machines of your own are described: cloud: on-prem, nodes: [{gpu: RTX-4090, "
+     "gpus: 1, vcpus: 16, memory: 64GiB}]"},
     {"data", "samplerate resolution imagesize imgsize numframes fps frames height width channels",
      "a plan counts samples by their work: data: {examples: 1M, bytes_per_example: 110kB}; what larger samples cost is "
      "model: {forward_flops: ..., activation_bytes: ...}"},
@@ -187,7 +212,8 @@ constexpr Answer kAnswers[] = {
     {"where top", "quota quotas limits capacity availablecapacity",
      "quotas are handed over as az answers them: stoker plan FILE --usage usage.json"},
     {"where top", "existing own hardware inventory hosts machines onprem nodelist cluster hostfile",
-     "write where: {cloud: on-prem, nodes: nodes.yaml} with the file that describes your machines"},
+     "write where: {cloud: on-prem, nodes: [{gpu: H100-SXM, gpus: 8, vcpus: 96, memory: 1900GiB, count: 4}]}, or "
+     "nodes: nodes.yaml, a file with that list"},
     {"where top", "scheduler kubernetes slurm k8s aks batchsystem workloadmanager",
      "write orchestrator: slurm, kubernetes or another of the list"},
     {"where top", "arch architecture cputype",

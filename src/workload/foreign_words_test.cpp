@@ -36,6 +36,9 @@ TEST(ForeignWords, AreAnsweredWithWhatToWrite) {
     answered("run: {command: [a], file_mounts: {/a: s3://b}}", "requires: {paths: ");
     answered("where: {subscription: a}", "--usage and --skus");
     answered("learning-rate: 3e-4", "run: {command: ");
+    answered("data: {images: 2M}", "data: {examples: ");
+    answered("data: {pairs: 60000, tokens_per_pair: 1500}", "loss: dpo");
+    answered("where: {gpu: RTX 4090}", "nodes: [{gpu: RTX-4090");
 }
 
 // The words of trainers, engines and clusters: each has an answer of its own, none a list of forty keys.

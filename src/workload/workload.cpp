@@ -103,7 +103,7 @@ private:
     void traffic_of_other_kinds() {
         const TrafficSpec& traffic = w_.traffic;
         const auto pos = [&](const char* key) { return place_of(traffic.at, key, at("traffic")); };
-        for (const char* key : {"users", "active_share", "think_time", "requests_per_minute"})
+        for (const char* key : {"users", "streams", "active_share", "think_time", "requests_per_minute"})
             belongs(traffic.at.contains(key), pos(key), ("traffic." + std::string(key)).c_str(),
                     {WorkloadKind::inference, WorkloadKind::embedding});
         if (!w_.model_known) return;
@@ -112,6 +112,9 @@ private:
             if (traffic.at.contains(key) && !draws)
                 add(pos(key), fmt::format("traffic.{}: {} is no diffusion model", key, w_.model.name),
                     fmt::format("take {} out", key));
+        if (traffic.streams && !(w_.model.request.window_s > 0))
+            add(pos("streams"), fmt::format("traffic.streams: {} hears nothing", w_.model.name),
+                "write requests_per_second of all streams together; clients that each wait are concurrency");
         if (traffic.audio && !(w_.model.request.window_s > 0))
             add(pos("audio"), fmt::format("traffic.audio: {} hears nothing", w_.model.name),
                 "take audio out, or say what a request is in prompt_tokens and output_tokens");
@@ -294,6 +297,7 @@ private:
         if (traffic.requests_per_second) ways.emplace_back("requests_per_second");
         if (traffic.concurrency) ways.emplace_back("concurrency");
         if (traffic.users) ways.emplace_back("users");
+        if (traffic.streams) ways.emplace_back("streams");
         if (ways.size() > 1) {
             add(place_of(traffic.at, ways[1], at("traffic")),
                 fmt::format("traffic: {} and {} exclude each other", ways[0], ways[1]),
@@ -302,7 +306,10 @@ private:
         const auto needs = [&](const char* key, bool given, bool there, const char* what) {
             if (given && !there && ways.size() < 2)
                 add(place_of(traffic.at, key, at("traffic")), fmt::format("traffic.{}: of which {}?", key, what),
-                    "add users: 500");
+                    std::string_view(key) == "requests_per_minute"
+                        ? "add users: 500, of whom each active one asks so often; of all together write "
+                          "requests_per_second: 20 a minute are 0.33"
+                        : "add users: 500");
         };
         needs("active_share", traffic.active_share.has_value(), traffic.users.has_value(), "users");
         needs("requests_per_minute", traffic.requests_per_minute.has_value(), traffic.users.has_value(), "users");
@@ -382,10 +389,6 @@ bool Workload::asks_for_capacity() const {
            (where.nodes || where.gpus);
 }
 
-static std::string rate_text(double per_second, const std::string& unit) {
-    return fmt::format("{:g} {}/s", per_second, per_second == 1 ? unit : unit + "s");
-}
-
 // Data on storage is sold and told in powers of ten.
 static std::string as_storage_says(Bytes bytes) {
     return bytes.v >= 0.9995e12 ? fmt::format("{:.4g} TB", bytes.v / 1e12) : fmt::format("{:.3g} GB", bytes.v / 1e9);
@@ -420,6 +423,9 @@ std::string Workload::title() const {
                 return fmt::format(
                     "Serve {} to {} users{}", what, amount(*traffic.users),
                     clients() > 0 && clients() < *traffic.users ? fmt::format(" ({} at once)", amount(clients())) : "");
+            if (traffic.streams)
+                return fmt::format("Serve {} to {} live stream{}", what, amount(*traffic.streams),
+                                   *traffic.streams == 1 ? "" : "s");
             return traffic.concurrency
                        ? fmt::format("Serve {} to {} client{} at once", what, amount(*traffic.concurrency),
                                      *traffic.concurrency == 1 ? "" : "s")

@@ -74,6 +74,7 @@ struct TrafficSpec {
     std::optional<double> concurrency;
     std::optional<double> users, active_share;   // people; the share of them who are at it at the busiest time
     std::optional<double> requests_per_minute;   // of one active user: a rate again
+    std::optional<double> streams;               // speech models: conversations that are heard as they are spoken
     std::optional<Seconds> think_time;           // from an answer to the next request
     std::optional<double> steps;                 // diffusion models: of denoising, for one image
     std::optional<bool> guidance;                // diffusion models: every step computes with and without the prompt
@@ -81,6 +82,9 @@ struct TrafficSpec {
     std::optional<double> cached_prompt_tokens;  // mean tokens of a prompt that the engine has in its cache already
     std::map<std::string, SourcePos> at;
 };
+
+// "12 requests/s", "1.2 videos/min": what is rare is told by a longer span.
+std::string rate_text(double per_second, std::string_view unit, int digits = 6);
 
 // Speculative decoding: guesses that one step of the model checks together.
 struct SpeculationSpec {
@@ -116,9 +120,12 @@ struct WhereSpec {
     std::optional<double> max_nodes, nodes;  // nodes: exactly
     std::optional<double> gpus;              // training: exactly so many in all, on as many nodes as that makes
     std::string nodes_file;                  // on-prem nodes in YAML
+    bool nodes_here = false;                 // they are described in the workload file itself
+    std::vector<std::string> names_here;     // what those are called
     std::optional<Seconds> commitment;       // reserved prices may be used when the work lasts this long
     std::map<std::string, SourcePos> at;
 
+    bool describes_nodes() const { return nodes_here || !nodes_file.empty(); }
     // Whether a number of these machines makes up `gpus`.
     bool takes(const NodeType& type) const;
     // How many of these machines are asked for, by `nodes` or by `gpus`; absent: that is the planner's to find out.

@@ -25,6 +25,7 @@ BatchDefault default_batch(const WorkloadForm& w) {
             if (w.kind == WorkloadKind::training) return {2048, "Stable Diffusion 1.x model card"};
             return {w.method == Method::full ? 64.0 : 16.0, "common for fine-tuning diffusion models"};
         }
+        if (model.sample_unit == "row") return {65536, "MLPerf Training, DLRM-DCNv2, recalled"};
         const double images = w.data.examples.value_or(0);
         if (w.kind == WorkloadKind::fine_tuning || images < 2e5) return {256, "Goyal et al., arXiv 1706.02677"};
         return {images < 1e6 ? 1024.0 : 4096.0, "large-batch SGD with warm-up, arXiv 1706.02677"};
@@ -222,7 +223,6 @@ void fill_request(WorkloadForm& w, const Catalog& catalog) {
     TrafficSpec& traffic = w.traffic;
     const RequestShape& request = w.model.request;
     if (w.model.kind == ModelKind::diffusion) {
-        const std::string source = request.steps > 0 ? request.provenance.source : std::string();
         if (!traffic.steps) {
             const Constant* common = catalog.constant("diffusion_steps");
             traffic.steps = request.steps > 0 ? request.steps : common != nullptr ? common->value : 1;
@@ -245,10 +245,10 @@ void fill_request(WorkloadForm& w, const Catalog& catalog) {
         w.assumptions.push_back(
             fmt::format("{} of audio a request, since traffic.audio is not given", format_seconds(*traffic.audio)));
     }
-    if (!traffic.audio) return;
-    if (!traffic.prompt_tokens)
+    fill_streams(w);
+    if (traffic.audio && !traffic.prompt_tokens)
         traffic.prompt_tokens = std::ceil(traffic.audio->v / request.window_s - 1e-9) * request.window_tokens;
-    if (!traffic.output_tokens && request.output_tokens_per_s > 0) {
+    if (traffic.audio && !traffic.output_tokens && request.output_tokens_per_s > 0) {
         traffic.output_tokens = std::max(1.0, std::round(traffic.audio->v * request.output_tokens_per_s));
         w.assumptions.push_back(
             fmt::format("{:g} tokens are written for a second of audio, since "

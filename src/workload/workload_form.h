@@ -74,6 +74,8 @@ void check_framework_version(const WorkloadForm& workload, Problems& problems);
 
 // Tokens of one sequence of a training that says nothing about it.
 double default_sequence(const WorkloadForm& workload);
+// Live streams as a rate, once it is known how much of each one request hears.
+void fill_streams(WorkloadForm& workload);
 // What is missing and has a sensible value gets it, and the assumption is written down.
 void fill_defaults(WorkloadForm& workload, const Catalog& catalog);
 

@@ -192,10 +192,10 @@ bool answered(const WorkloadForm& w, std::string_view key) {
     const bool said_data = data.tokens || data.examples || data.at.contains("tokens") || data.at.contains("examples");
     if (key == "data.tokens" || key == "data.examples") return said_data;
     const auto said = [&](const char* name) { return w.traffic.at.contains(name); };
-    const bool rate = said("requests_per_second") || said("concurrency") || said("users");
+    const bool rate = said("requests_per_second") || said("concurrency") || said("users") || said("streams");
     // With the machines given and no load the question is what they hold.
     const bool machines =
-        w.where.gpus || w.where.at.contains("gpus") || (w.where.at.contains("nodes") && w.where.nodes_file.empty());
+        w.where.gpus || w.where.at.contains("gpus") || (w.where.at.contains("nodes") && !w.where.describes_nodes());
     if (key == "traffic.requests_per_second") return rate || machines;
     if (key == "traffic.requests") return rate || said("requests") || said_data;
     return true;
@@ -242,7 +242,8 @@ void ask_missing(const WorkloadForm& workload, Problems& problems) {
         if (std::string_view(row.key) == "traffic.requests_per_second")
             remedy +=
                 ", or traffic: {users: 500} for people, traffic: {concurrency: 64} for clients that each wait for "
-                "their answer, or where: {nodes: 1} to ask how much so many nodes hold";
+                "their answer, traffic: {streams: 50} for speech that is heard live, or where: {nodes: 1} to ask how "
+                "much so many nodes hold";
         SourcePos pos = workload.pos;
         const std::string path = row.key;
         const std::size_t dot = path.find('.');

@@ -332,6 +332,11 @@ RecordTable<TrafficSpec> traffic_table() {
         "thinks between requests.",
         "500", 1, 1e10);
     table.other_names({"employees", "seats", "num_users", "people"});
+    table.count("streams", &TrafficSpec::streams,
+                "Speech models: conversations that are heard as they are spoken, in place of a rate: each asks again "
+                "when another traffic.audio of it has been said.",
+                "200", 1, 1e9);
+    table.other_names({"calls", "live_streams", "audio_streams", "channels", "concurrent_streams"});
     table.count("active_share", &TrafficSpec::active_share,
                 "The share of the users who are active at the busiest time; by use_case when nothing is said.", "0.2",
                 kSmall, 1);
@@ -461,10 +466,18 @@ RecordTable<WhereSpec> where_table() {
     table.other_names({"num_gpus", "gpu_count", "n_gpus", "number_of_gpus", "world_size"});
     FieldInfo nodes = field_info(
         "count or file",
-        "Exactly so many nodes, or the YAML file that describes on-prem nodes. An endpoint with so many nodes "
-        "and no rate: how much do they hold?",
+        "Exactly so many nodes, or the YAML file that describes on-prem nodes, or the list of such a file itself. An "
+        "endpoint with so many nodes and no rate: how much do they hold?",
         "8");
     table.custom("nodes", nodes, [](const Node& node, WhereSpec& where, Problems& problems) {
+        if (node.is_sequence() && !node.items.empty()) {  // read in full once the catalogue takes them
+            where.nodes_here = true;
+            for (const auto& one : node.items) {
+                const Node* name = one->is_mapping() ? one->find("name") : nullptr;
+                if (name != nullptr && name->is_scalar()) where.names_here.push_back(name->text);
+            }
+            return;
+        }
         if (node.kind == NodeKind::string && !parse_count(node.text)) {
             where.nodes_file = node.text;
             if (trim(node.text).empty())

@@ -477,5 +477,17 @@ TEST(Workload, ShippedFilesRead) {
         EXPECT_TRUE(fs::exists(root / "data/templates" / (name + ".yaml"))) << name;
 }
 
+// Own machines of one kind need no second file.
+TEST(Workload, DescribesItsNodesItself) {
+    const Workload w = good(
+        "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n"
+        "where: {nodes: [{name: rack, gpu: H100-SXM, gpus: 8, vcpus: 96, memory: 1TiB, count: 4}], sizes: [rack]}\n");
+    EXPECT_TRUE(w.where.nodes_here && w.where.describes_nodes());
+    EXPECT_EQ(w.where.clouds, std::vector<std::string>{"on-prem"});
+    EXPECT_FALSE(w.where.nodes);
+    EXPECT_FALSE(good("version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\nwhere: {nodes: 4}\n")
+                     .where.describes_nodes());
+}
+
 }  // namespace
 }  // namespace stoker

@@ -40,6 +40,29 @@ TEST(Workload, UsersAreAShareAtOnce) {
     EXPECT_EQ(good(head + "{concurrency: 500}\n").clients(), 500);
 }
 
+// Two hundred calls that are transcribed as they are spoken are not two hundred clients who never pause: each asks once
+// in what it says, and a seventh of the machines does.
+TEST(Workload, LiveStreamsAskAsTheySpeak) {
+    const std::string head = "version: 1\nkind: inference\nmodel: whisper-large-v3\ntraffic: ";
+    const Workload w = good(head + "{streams: 200, audio: 10s}\n");
+    EXPECT_DOUBLE_EQ(*w.traffic.requests_per_second, 20);
+    EXPECT_TRUE(has(w.title(), "200 live streams")) << w.title();
+    EXPECT_DOUBLE_EQ(*good(head + "{streams: 60}\n").traffic.requests_per_second, 2);
+    EXPECT_TRUE(has(bad(head + "{streams: 60, concurrency: 5}\n"), "exclude each other"));
+    EXPECT_TRUE(has(bad("version: 1\nkind: inference\nmodel: llama-3-8b\ntraffic: {streams: 60}\n"), "hears nothing"));
+}
+
+// A video every two minutes is no "0 videos/s".
+TEST(Workload, WhatIsRareIsToldByALongerSpan) {
+    EXPECT_EQ(rate_text(12, "request"), "12 requests/s");
+    EXPECT_EQ(rate_text(1, "request"), "1 request/s");
+    EXPECT_EQ(rate_text(0.5, "image"), "0.5 images/s");
+    EXPECT_EQ(rate_text(1.0 / 60, "video"), "1 video/min");
+    EXPECT_EQ(rate_text(0.01, "video"), "36 videos/h");
+    EXPECT_EQ(rate_text(3000.0 / 86400, "video"), "2.08 videos/min");
+    EXPECT_EQ(rate_text(1.0 / 86400, "video"), "1 video/day");
+}
+
 // Clients without any limit would be answered by a queue of hours.
 TEST(Workload, ClientsDoNotWaitForEver) {
     const std::string head = "version: 1\nkind: inference\ntraffic: {concurrency: 50}\n";

@@ -113,7 +113,7 @@ private:
 
     // Names of the nodes that the user describes; they join the catalogue only later.
     Names own_nodes(const FileLoader& load) {
-        Names names;
+        Names names = where_.names_here;
         if (where_.nodes_file.empty()) return names;
         const SourcePos pos = place_of(where_.at, "nodes", {});
         const auto document = load ? load(where_.nodes_file)
@@ -166,12 +166,14 @@ private:
         const auto own = std::find(found.begin(), found.end(), "on-prem");
         const bool described = std::any_of(catalog_.node_types().begin(), catalog_.node_types().end(),
                                            [](const NodeType& type) { return type.cloud == "on-prem"; });
-        if (own != found.end() && where_.nodes_file.empty() && !described) {
+        if (own != found.end() && !where_.describes_nodes() && !described) {
             add(place_of(where_.at, "cloud", {}), "cloud: the machines on-prem are not described",
-                "write nodes: my-nodes.yaml beside cloud, a file such as examples/on-prem-nodes.yaml");
+                "write beside cloud what they are, as nodes: [{gpu: H100-SXM, gpus: 8, vcpus: 96, memory: 1900GiB, "
+                "rdma: "
+                "ndr, count: 4}], or nodes: my-nodes.yaml, a file such as examples/on-prem-nodes.yaml");
         }
         where_.clouds = std::move(found);
-        if (where_.clouds.empty() && !where_.nodes_file.empty()) where_.clouds = {"on-prem"};
+        if (where_.clouds.empty() && where_.describes_nodes()) where_.clouds = {"on-prem"};
     }
 
     bool in_reach(const NodeType& type) const {
@@ -190,7 +192,7 @@ private:
     // Whether some number of machines makes up the sum. That a cloud has no such accelerator at all is the plan's to
     // say.
     void gpus() {
-        if (!where_.gpus || unknown_cloud_ || unknown_accelerator_ || !where_.nodes_file.empty()) return;
+        if (!where_.gpus || unknown_cloud_ || unknown_accelerator_ || where_.describes_nodes()) return;
         std::vector<int> per_node;
         for (const NodeType& type : catalog_.node_types()) {
             if (!in_reach(type) || !is_wanted(type)) continue;

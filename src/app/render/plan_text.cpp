@@ -106,7 +106,9 @@ std::string latency_line(const Prediction& p, const Style& style) {
                                   ? fmt::format("TTFT p95 {} · TPOT p95 {}", range_text(p.ttft_p95_s, seconds_text),
                                                 range_text(p.tpot_p95_s, seconds_text))
                                   : fmt::format("answer p95 {}", range_text(p.ttft_p95_s, seconds_text));
-    return indented(fmt::format("{} · one replica holds {} requests/s", waits, figure_text(p.knee_requests_per_s)),
+    return indented(fmt::format("{} · one replica holds {}", waits,
+                                p.knee_requests_per_s < 10 ? rate_text(p.knee_requests_per_s, "request", 3)
+                                                           : figure_text(p.knee_requests_per_s) + " requests/s"),
                     style, "  ", 2);
 }
 
@@ -137,11 +139,14 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
     }
     std::vector<std::string> facts;
     if (p.mfu > 0) facts.push_back(fmt::format("MFU {:.0f} %", p.mfu * 100));
-    if (p.tokens_per_s > 0)
-        facts.push_back(fmt::format("{} {}/s", format_thousands(p.tokens_per_s),
-                                    !p.rate_unit.empty() ? p.rate_unit
-                                    : service            ? std::string("output tokens")
-                                                         : sample_name(plan.workload, p)));
+    if (p.tokens_per_s > 0) {
+        const std::string unit = !p.rate_unit.empty() ? p.rate_unit
+                                 : service            ? std::string("output tokens")
+                                                      : sample_name(plan.workload, p);
+        constexpr double kWhole = 10;  // a second: fewer are told with their fractions
+        facts.push_back(p.tokens_per_s < kWhole ? rate_text(p.tokens_per_s, unit, 3)
+                                                : fmt::format("{} {}/s", format_thousands(p.tokens_per_s), unit));
+    }
     const bool decodes = service && p.tpot_p95_s.mid > 0;
     if (plan.workload.kind != WorkloadKind::notebook)
         facts.push_back(fmt::format("{}bound by {}", decodes ? "decode " : "", to_string(p.bottleneck)));

@@ -15,6 +15,7 @@
 #include "plan/evidence.h"
 #include "plan/savings.h"
 #include "plan/sized_by.h"
+#include "workload/run_section.h"
 
 namespace stoker {
 
@@ -178,8 +179,9 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
     const ObjectiveSpec& objective = workload.objective;
     if (!c.measured)
         return objective.deadline || objective.budget || objective.latency.any()
-                   ? fmt::format("not measured on {}: no probability is given for the limits",
-                                 published_nowhere(workload) ? "any device" : "these devices")
+                   ? fmt::format("{}: no probability is given for the limits", hardly_published(workload)
+                                                                                   ? "few runs of speech are published"
+                                                                                   : "not measured on these devices")
                    : "";
     const Prediction& p = c.prediction;
     const bool service = runs_by_the_hour(p);
@@ -356,8 +358,8 @@ std::string sure_line(const Plan& plan, const Catalog& catalog) {
     if (!evidence.asked) return {};
     const Candidate& best = plan.candidates.front();
     const NodeType& node = node_of(best, catalog);
-    if (published_nowhere(plan.workload))
-        return "no published run of speech is known: plan with the far end of the interval";
+    if (hardly_published(plan.workload) && !evidence.closest)
+        return "no published run of speech is near: plan with the far end of the interval";
     std::string text = evidence.missing.empty() ? std::string() : first_sentence(evidence.missing);
     // The runs that are compared are of language models; a device may be measured at the rest.
     if (!text.empty() && best.measured && best.measured_rows >= 1 && best.devices_used > 0 && node.has_gpu())
@@ -401,6 +403,33 @@ std::string campaign_line(const Workload& workload, const Candidate& best) {
         text += fmt::format("; that is past the {}", late && dear ? "deadline and the budget"
                                                      : late       ? "deadline"
                                                                   : "budget");
+    return text;
+}
+
+// A sweep or an array is so many times what was planned, and has to keep the deadline and the budget as a whole.
+std::string runs_line(const Workload& workload, const Candidate& best) {
+    const double runs = workload.run ? static_cast<double>(points_of(*workload.run)) : 1;
+    const Prediction& p = best.prediction;
+    if (runs < 2 || runs_by_the_hour(p) || !(p.hours.mid > 0)) return {};
+    std::string text = fmt::format("{} runs like this one", format_thousands(runs));
+    const bool paid = best.priced && p.usd.mid > 0;
+    if (paid) text += fmt::format(": {} in all", rounded_money_range(p.usd * runs));
+    const double at_once = std::min(runs, workload.run->parallel ? static_cast<double>(*workload.run->parallel) : 1);
+    const double hours = p.hours.mid * std::ceil(runs / at_once);
+    text += fmt::format(
+        "; {} {} {}",
+        at_once < 2 ? std::string("one after the other they take") : format_thousands(at_once) + " at once take",
+        duration_in_one_unit({hours, hours, hours}),
+        workload.run->parallel ? "" : "(run: {parallel: 8} says how many go at once)");
+    while (text.ends_with(' ')) text.pop_back();
+    const ObjectiveSpec& objective = workload.objective;
+    const bool late = objective.deadline && hours * 3600 > objective.deadline->v;
+    const bool dear = objective.budget && paid && p.usd.mid * runs > objective.budget->dollars();
+    if (late && p.hours.mid * 3600 < objective.deadline->v) {
+        const double needed = std::ceil(runs / std::floor(objective.deadline->v / 3600 / p.hours.mid));
+        text += fmt::format("; the deadline needs {} at once", format_thousands(needed));
+    }
+    if (dear) text += "; that is past the budget";
     return text;
 }
 
@@ -601,8 +630,9 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     answer.time = time_of(plan.workload, best.prediction);
     // What the given machines hold was the question.
     if (plan.workload.asks_for_capacity())
-        answer.time = fmt::format("holds {:.3g} {}s/s: {}", best.prediction.requests_per_s,
-                                  plan.workload.model.request_unit(), answer.time);
+        answer.time =
+            fmt::format("holds {}: {}",
+                        rate_text(best.prediction.requests_per_s, plan.workload.model.request_unit(), 3), answer.time);
     answer.money = money_of(best);
     answer.chance = chance_of(plan.workload, best);
     add(answer, "why", why_line(plan, catalog));
@@ -611,6 +641,7 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     add(answer, "first", first_line(plan, catalog));
     add(answer, "watch", watch_line(plan));
     add(answer, "sure?", sure_line(plan, catalog));
+    add(answer, "runs", runs_line(plan.workload, best));
     add(answer, "all in", campaign_line(plan.workload, best));
     add(answer, "fewer", fewer_line(plan, catalog));
     if (const Advice* gpu = advice_with(plan, {"gpu-for-more"})) add(answer, "faster", gpu->text);

@@ -75,8 +75,8 @@ void advise_foregone(const AdviceInput& input, AdviceList& out) {
         const ObjectiveSpec& objective = workload.objective;
         const bool limits = objective.deadline || objective.budget || objective.latency.any();
         const std::string known =
-            published_nowhere(workload)
-                ? std::string("no published run of speech is known, on any device")
+            hardly_published(workload)
+                ? std::string("few published runs of speech are known")
                 : fmt::format("{} published {}s on {} are known ({:.0f} are wanted)",
                               winner->measured_rows < 1 ? "no" : fmt::format("only {:.0f}", winner->measured_rows),
                               evidence_words(kind), gpu.name, input.context.settings.device_rows_wanted);

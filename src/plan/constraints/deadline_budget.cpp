@@ -28,7 +28,7 @@ std::optional<Seconds> latest_end(const Context& context) {
     const Workload& workload = context.workload;
     if (workload.objective.deadline) return workload.objective.deadline;
     const WhereSpec& where = workload.where;
-    const bool given = where.nodes || where.gpus || !where.sizes.empty() || !where.nodes_file.empty() ||
+    const bool given = where.nodes || where.gpus || !where.sizes.empty() || where.describes_nodes() ||
                        std::any_of(where.clouds.begin(), where.clouds.end(), [](const std::string& cloud) {
                            return cloud == "on-prem" || cloud == "this-machine";
                        });

@@ -1,0 +1,35 @@
+// How often requests come: told in words, and worked out from what is heard live.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "workload/workload_form.h"
+
+namespace stoker {
+
+std::string rate_text(double per_second, std::string_view unit, int digits) {
+    constexpr double kFewest = 0.1;  // a second: what is rarer is told by the minute, the hour or the day
+    constexpr std::pair<double, std::string_view> kSpans[] = {{1, "s"}, {60, "min"}, {3600, "h"}, {86400, "day"}};
+    std::size_t i = 0;
+    if (per_second > 0 && per_second < kFewest)
+        for (i = 1; i + 1 < std::size(kSpans) && per_second * kSpans[i].first < 0.95;) ++i;
+    const double count = per_second * kSpans[i].first;
+    const std::string figure = fmt::format("{:.{}g}", count, i == 0 ? digits : std::min(digits, 3));
+    return fmt::format("{} {}{}/{}", figure, unit, figure == "1" || unit.ends_with("s") ? "" : "s", kSpans[i].second);
+}
+
+void fill_streams(WorkloadForm& w) {
+    TrafficSpec& traffic = w.traffic;
+    if (!traffic.streams || !traffic.audio) return;
+    traffic.requests_per_second = *traffic.streams / traffic.audio->v;
+    w.assumptions.push_back(fmt::format("{} streams, each asking once in {} of audio, are {:.3g} requests/s",
+                                        format_thousands(*traffic.streams), format_seconds(*traffic.audio),
+                                        *traffic.requests_per_second));
+}
+
+}  // namespace stoker

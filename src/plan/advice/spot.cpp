@@ -44,12 +44,7 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
     const bool trains = is_training(input.context.workload.kind);
     if (winner->pricing == Pricing::spot) {
         std::string text;
-        constexpr double kHardlyAny = 0.1;
-        if (plan.interval_s > 0 && plan.expected_evictions < kHardlyAny)
-            text =
-                fmt::format("spot: an eviction is unlikely in so short a time; {} every {} all the same",
-                            trains ? "checkpoint" : "write what is finished", format_seconds(Seconds(plan.interval_s)));
-        else if (plan.interval_s > 0)
+        if (plan.interval_s > 0)
             text =
                 fmt::format("spot: about {} evictions expected; {} every {} and lose {:.1f} % of the time",
                             evictions_text(plan.expected_evictions), trains ? "checkpoint" : "write what is finished",

@@ -24,7 +24,7 @@ TRAINING = """id source source_group gpu_model gpu_mem_gb gpus gpus_per_node int
  notes""".split()
 INFERENCE = """id source split_group gpu_model gpus tp pp model params_b layers hidden heads kv_heads ffn vocab is_moe
  experts experts_per_token precision_weights precision_kv engine input_len output_len batch_or_concurrency scenario
- measured_out_tokens_per_s measured_tokens_per_s_total samples_per_s ttft_ms tpot_ms notes""".split()
+ measured_out_tokens_per_s measured_tokens_per_s_total ttft_ms tpot_ms notes""".split()
 NO_GPU = re.compile(r"^(CPU|TPU|Gaudi|Graphcore|Ascend)", re.I)
 IMAGES = {"resnet", "vision", "detection", "segmentation", "diffusion"}
 # What notes say of settings; everything else in them is a result or a remark.
@@ -34,9 +34,7 @@ SETTINGS = re.compile(
     r"Finetuning (?:LORA|SFT)|MoE: forced-balanced routing|hardware FLOPs|compile True|Flash-Attention|XLA|"
     r"1 node x 8 GPUs|batch_size[= ][0-9]+|attn_dp[= ][0-9]+|moe_tp[= ][0-9]+|moe_ep[= ][0-9]+|gemm=\w+|moe=\w+|"
     r"max runtime batch[^;,]*|llama-bench -b [0-9]+|[0-9,]+ (?:random )?requests|[Ss]hare[Gg][Pp][Tt]|"
-    r"lengths random around the means|num_inference_steps=[0-9]+|guidance: two passes a step|"
-    r"guidance distilled: one pass a step")
-DRAWS = re.compile(r"^(stable-diffusion|flux|wan2|hunyuan-video)")
+    r"lengths random around the means")
 
 
 def number(text):
@@ -90,7 +88,7 @@ def training_key(row):
 
 
 def inference_speed(row):
-    for column in ("measured_out_tokens_per_s", "measured_tokens_per_s_total", "samples_per_s"):
+    for column in ("measured_out_tokens_per_s", "measured_tokens_per_s_total"):
         if number(row[column]) > 0:
             return number(row[column])
     return 1 / number(row["tpot_ms"]) if number(row["tpot_ms"]) > 0 else None
@@ -99,8 +97,7 @@ def inference_speed(row):
 def inference_key(row):
     if not row["gpu_model"] or number(row["gpus"]) < 1 or NO_GPU.match(row["gpu_model"]):
         return None
-    draws = DRAWS.match(row["model"].lower()) and number(row["samples_per_s"]) > 0
-    if not draws and (not row["input_len"] or not row["output_len"] or "llama.cpp" in row["engine"]):
+    if not row["input_len"] or not row["output_len"] or "llama.cpp" in row["engine"]:
         return None
     return (row["model"].lower(), row["gpu_model"], row["gpus"], row["tp"], row["pp"], row["engine"],
             row["precision_weights"], row["scenario"], row["input_len"], row["output_len"])

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,8 +23,25 @@ std::string rate_text(double per_second, std::string_view unit, int digits) {
     return fmt::format("{} {}{}/{}", figure, unit, figure == "1" || unit.ends_with("s") ? "" : "s", kSpans[i].second);
 }
 
+// A recording is heard window by window, none of which knows of the others: a pile of hours is so many windows, and no
+// context of hundreds of thousands of tokens.
+static void cut_into_windows(WorkloadForm& w) {
+    TrafficSpec& traffic = w.traffic;
+    RequestShape& request = w.model.request;
+    const double windows = std::ceil(traffic.audio->v / request.window_s - 1e-9);
+    if (w.kind != WorkloadKind::batch_inference || !traffic.requests || traffic.prompt_tokens || windows < 2) return;
+    w.assumptions.push_back(fmt::format("{} recordings of {} are {} windows of {}", format_thousands(*traffic.requests),
+                                        format_seconds(*traffic.audio), format_thousands(*traffic.requests * windows),
+                                        format_seconds(Seconds(request.window_s))));
+    *traffic.requests *= windows;
+    if (traffic.output_tokens) *traffic.output_tokens = std::max(1.0, *traffic.output_tokens / windows);
+    traffic.audio = Seconds(request.window_s);
+    request.unit = "audio window";
+}
+
 void fill_streams(WorkloadForm& w) {
     TrafficSpec& traffic = w.traffic;
+    if (traffic.audio) cut_into_windows(w);
     if (!traffic.streams || !traffic.audio) return;
     traffic.requests_per_second = *traffic.streams / traffic.audio->v;
     w.assumptions.push_back(fmt::format("{} streams, each asking once in {} of audio, are {:.3g} requests/s",

@@ -280,15 +280,15 @@ void count_sample(ServingSetup& s, const Workload& w, const Catalog& catalog) {
 // The encoder of an encoder-decoder reaches what encoders do, whose matrices are narrow, and not what a language model
 // of many billions does. Speech engines take longer than both stacks by their shape: spectra, the search for speech,
 // windows that are cut and joined, one batch that waits for its longest answer.
-void run_encoder(ServingSetup& s, const ModelSpec& m, const Constants& c) {
+void run_encoder(ServingSetup& s, const ModelSpec& m, const Constants& c, const Catalog& catalog) {
     s.prefill_efficiency =
         std::min(s.prefill_efficiency, c(c.tensorrt() ? "encoder_efficiency_tuned" : "encoder_efficiency"));
     s.prompt_attention_efficiency = std::min(s.prompt_attention_efficiency, s.prefill_efficiency);
-    if (!(m.request.window_s > 0)) return;
-    const double pace = c("speech_pace");
+    const Constant* pace = catalog.constant("speech_pace");
+    if (!(m.request.window_s > 0) || pace == nullptr) return;  // nullptr: a catalogue of before December 2026
     for (double* share : {&s.prefill_efficiency, &s.prompt_attention_efficiency, &s.compute_efficiency,
                           &s.weight_read_efficiency, &s.kv_read_efficiency})
-        *share *= pace;
+        *share *= pace->value;
 }
 
 void take_constants(ServingSetup& s, const Constants& c) {
@@ -493,7 +493,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     s.weight_bytes_per_param = bytes_per_weight(s.precision);
     if (m.transformer() && m.kind != ModelKind::vit) {
         count_shape(s, m);
-        if (s.decoder && m.kind == ModelKind::encoder_decoder && device.gpu) run_encoder(s, m, constants);
+        if (s.decoder && m.kind == ModelKind::encoder_decoder && device.gpu) run_encoder(s, m, constants, catalog);
         // Paged attention of vLLM on ROCm has a thread group for each query head: what a group of them shares is read
         // by each, and the cache between serves only a part (csrc/rocm/attention.cu before 2025).
         if (device.amd && era != EngineEra::current && workload.framework == "vllm" && s.kv_heads > 0)

@@ -36,8 +36,6 @@ TEST(ForeignWords, AreAnsweredWithWhatToWrite) {
     answered("run: {command: [a], file_mounts: {/a: s3://b}}", "requires: {paths: ");
     answered("where: {subscription: a}", "--usage and --skus");
     answered("learning-rate: 3e-4", "run: {command: ");
-    answered("data: {images: 2M}", "data: {examples: ");
-    answered("data: {pairs: 60000, tokens_per_pair: 1500}", "loss: dpo");
     answered("where: {gpu: RTX 4090}", "nodes: [{gpu: RTX-4090");
 }
 
@@ -85,6 +83,9 @@ TEST(ForeignWords, OfTrainersEnginesAndClustersAreAnswered) {
         std::string::npos);
     EXPECT_NE(said("traffic: {requests_per_second: 2, prompt_tokens: 100, output_tokens: 100, dau: 10}", endpoint)
                   .find("active_share"),
+              std::string::npos);
+    EXPECT_NE(said("traffic: {requests_per_second: 2, prompt_tokens: 100, output_tokens: 100, cameras: 10}", endpoint)
+                  .find("each frame is a request"),
               std::string::npos);
 }
 

@@ -107,8 +107,8 @@ std::string latency_line(const Prediction& p, const Style& style) {
                                                 range_text(p.tpot_p95_s, seconds_text))
                                   : fmt::format("answer p95 {}", range_text(p.ttft_p95_s, seconds_text));
     return indented(fmt::format("{} · one replica holds {}", waits,
-                                p.knee_requests_per_s < 10 ? rate_text(p.knee_requests_per_s, "request", 3)
-                                                           : figure_text(p.knee_requests_per_s) + " requests/s"),
+                                p.knee_requests_per_s < 0.1 ? rate_text(p.knee_requests_per_s, "request", 3)
+                                                            : figure_text(p.knee_requests_per_s) + " requests/s"),
                     style, "  ", 2);
 }
 

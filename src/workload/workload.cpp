@@ -469,10 +469,6 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     WorkloadForm workload = workload_table().read(root, problems);
     workload.pos = root.pos;
     if (!root.is_mapping()) return Error(ErrorKind::invalid, std::move(problems));
-    if (!workload.version_given) {
-        problems.push_back({"version is missing: which version of the format is this?",
-                            "write version: 1 as the first line", root.pos});
-    }
     ask_missing(workload, problems);
     if (workload.form.given && !workload.form.broken) {
         const std::size_t before = problems.size();

@@ -32,7 +32,7 @@ struct ModelForm {
 enum class Stack : std::uint8_t { stock, tuned };
 
 struct WorkloadForm : Workload {
-    bool version_given = false, kind_given = false, kind_unknown = false, sensitive_given = false, kv_given = false;
+    bool kind_given = false, kind_unknown = false, sensitive_given = false, kv_given = false;
     ModelForm form;
     std::optional<Method> given_method;
     std::optional<Precision> given_precision;

@@ -648,10 +648,8 @@ void read_kind(const Node& node, WorkloadForm& workload, Problems& problems) {
 RecordTable<WorkloadForm> make_workload_table() {
     RecordTable<WorkloadForm> table(
         "workload", "One file for plan, check, run and serve: what is to be done, with which limits, and where.");
-    FieldInfo version = field_info("one of", "Version of this format; a file without it is refused.", "1", {"1"});
-    version.required = version.asked = true;
-    table.custom("version", version, [](const Node& node, WorkloadForm& workload, Problems& problems) {
-        workload.version_given = true;
+    FieldInfo version = field_info("one of", "Version of this format; left out, it is 1.", "1", {"1"});
+    table.custom("version", version, [](const Node& node, WorkloadForm&, Problems& problems) {
         if (node.is_scalar() && node.text == "1") return;
         problems.push_back(
             {fmt::format("version: this Stoker reads version 1, not {}",

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/csv.h"
 #include "base/text.h"
 #include "io/files.h"
 #include "sizing/collectives.h"
@@ -92,7 +93,7 @@ Result<bool> count_measured(const std::string& rows, const std::string& out) {
 }
 
 // All rows of a kind with the widths of intervals as they are before they grow.
-Result<std::vector<validate::Line>> lines_ungrown(std::string_view work, const validate::Csv& csv,
+Result<std::vector<validate::Line>> lines_ungrown(std::string_view work, const Csv& csv,
                                                   validate::RowKind kind) {
     TRY(Catalog catalog, Catalog::embedded());
     for (const auto& [name, value] :
@@ -130,7 +131,7 @@ Result<bool> write_spread(const std::string& rows, const std::string& out) {
          {std::pair{"training", "training"}, std::pair{"memory", "memory"}, std::pair{"inference", "serving"}}) {
         const std::string path = fmt::format("{}/{}.csv", rows, name);
         TRY(const std::string bytes, read_file(path, kMostRowBytes));
-        TRY(const validate::Csv csv, validate::Csv::read(bytes, path));
+        TRY(const Csv csv, Csv::read(bytes, path));
         TRY(const validate::RowKind kind, validate::kind_of(csv, path));
         TRY(const std::vector<validate::Line> lines, lines_ungrown(work, csv, kind));
         for (const validate::Line& line : lines) {
@@ -152,7 +153,7 @@ Result<bool> print_collectives(const std::string& rows) {
     TRY(const Catalog catalog, Catalog::embedded());
     const std::string path = rows + "/collectives.csv";
     TRY(const std::string bytes, read_file(path, kMostRowBytes));
-    TRY(const validate::Csv csv, validate::Csv::read(bytes, path));
+    TRY(const Csv csv, Csv::read(bytes, path));
     validate::Hardware hardware(catalog);
     std::map<std::tuple<std::string, std::string, double>, std::vector<double>> ratios;
     for (std::size_t i = 0; i < csv.rows(); ++i) {

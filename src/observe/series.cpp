@@ -278,7 +278,7 @@ private:
             file = start_s;
         }
         std::error_code code;
-        fs::create_directories(folder_, code);
+        fs::create_directory(folder_, code);  // never what is above it: a home that was deleted is not made again
         const std::string path = path_of(tier, *file);
         const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
         struct stat before {};

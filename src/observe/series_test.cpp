@@ -407,5 +407,14 @@ TEST_F(SeriesTest, DamageInTheMiddleCostsWhatIsBehindItInThatFile) {
     EXPECT_GT(store->stats().damaged_blocks, 0);
 }
 
+// Whoever deletes a home has it deleted: points that were still in memory do not make it again.
+TEST_F(SeriesTest, AFolderThatIsDeletedStaysSo) {
+    auto store = open();
+    for (int i = 0; i < 10; ++i) store->add("r-1", 0, "step_s", 1e9 + i, 0.2);
+    fs::remove_all(folder);
+    store.reset();
+    EXPECT_FALSE(fs::exists(folder));
+}
+
 }  // namespace
 }  // namespace stoker

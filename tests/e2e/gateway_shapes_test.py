@@ -202,10 +202,11 @@ def test_a_stream_without_done_is_whole_where_it_says_why_it_ended(t):
         equal((events[-1], "error" in "".join(events)), ("[DONE]", False), f"{path}: {events}")
     row = g.settled(2)
     equal((row["outcomes"], row["tokens_out"]), ({"ok": 2}, 6), "charged as told")
-    events = g.stream(ask(tokens=3, undone=True, unfinished=True)).rest()
+    # With a gap: what comes whole before anything was handed on is answered with a status, and there is no stream to look at.
+    events = g.stream(ask(tokens=3, gap=0.1, undone=True, unfinished=True)).rest()
     check("error" in events[-1] and "[DONE]" not in events, str(events))
     # Of two answers one has not ended.
-    events = g.stream(ask(tokens=3, undone=True, n=2)).rest()
+    events = g.stream(ask(tokens=3, gap=0.1, undone=True, n=2)).rest()
     check("error" in events[-1] and "[DONE]" not in events, str(events))
     equal(g.settled(4)["outcomes"], {"ok": 2, "upstream_error": 2}, "and the others")
 

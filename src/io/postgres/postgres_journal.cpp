@@ -124,7 +124,7 @@ public:
 
     Result<JournalHead> head() override {
         return again<JournalHead>(
-            [this](PostgresConnection& connection) -> Result<JournalHead> { return last_record(connection); });
+            [](PostgresConnection& connection) -> Result<JournalHead> { return last_record(connection); });
     }
 
     Result<std::string> hash_at(std::uint64_t seq) override {

@@ -93,8 +93,7 @@ Result<bool> count_measured(const std::string& rows, const std::string& out) {
 }
 
 // All rows of a kind with the widths of intervals as they are before they grow.
-Result<std::vector<validate::Line>> lines_ungrown(std::string_view work, const Csv& csv,
-                                                  validate::RowKind kind) {
+Result<std::vector<validate::Line>> lines_ungrown(std::string_view work, const Csv& csv, validate::RowKind kind) {
     TRY(Catalog catalog, Catalog::embedded());
     for (const auto& [name, value] :
          {std::pair{"interval_known_", 1.0}, std::pair{"interval_known_distance_", 0.0},

@@ -347,7 +347,7 @@ Json scale_set(const AzureShape& s) {
         depends.push(neighbours_id(s));
     }
     Json set = resource("Microsoft.Compute/virtualMachineScaleSets", kCompute, s.name);
-    if (s.infiniband && s.count > kVmsOfAGroup) set.set("comments", std::string(kMoreByRequest));
+    if (asks_for_a_larger_group(s)) set.set("comments", std::string(kMoreByRequest));
     return set.set("sku", Json::object().set("name", s.size).set("capacity", s.count))
         .set("identity", identity())
         .set("dependsOn", std::move(depends))

@@ -237,7 +237,7 @@ std::string az_scale_set(const AzureShape& s) {
                 "the number would be in it",
                 "learn.microsoft.com, Set up InfiniBand on HPC VMs");
     out += az_neighbours(s);
-    if (s.infiniband && s.count > kVmsOfAGroup) out += fmt::format("# {}\n", kMoreByRequest);
+    if (asks_for_a_larger_group(s)) out += fmt::format("# {}\n", kMoreByRequest);
     out += fmt::format(
         "az vmss create -g \"$group\" -n {0} --vm-sku {1} --instance-count {2} --image {3} \\\n"
         "    --orchestration-mode {4} --single-placement-group {5}{6} \\\n"

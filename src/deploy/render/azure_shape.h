@@ -61,6 +61,9 @@ inline constexpr int kVmsOfAGroup = 100;
 inline constexpr std::string_view kMoreByRequest =
     "stoker: ignore[NET005] reason=\"Azure raises the limit of a placement group on request: ask before this is "
     "applied\"";
+inline bool asks_for_a_larger_group(const AzureShape& s) {
+    return s.infiniband && s.count > kVmsOfAGroup;
+}
 // Of AKS: what runs the cluster's own pods.
 inline constexpr std::string_view kSystemSize = "Standard_D4s_v5";
 

@@ -102,7 +102,7 @@ std::string set_script(const Deployment& d, const AzureShape& s) {
         "learn.microsoft.com, Scale sets");
     if (d.training && s.count > 1 && !s.infiniband)
         out += "# stoker: ignore[SKU006, NET007] reason=\"the plan counts on Ethernet: the gradients are small\"\n";
-    if (s.infiniband && s.count > kVmsOfAGroup) out += fmt::format("# {}\n", kMoreByRequest);
+    if (asks_for_a_larger_group(s)) out += fmt::format("# {}\n", kMoreByRequest);
     out += fmt::format(
         "az vmss create -g \"$group\" -n {0} --vm-sku {1} --instance-count {2} --image {3}:{4}:{5}:{6} \\\n"
         "    --orchestration-mode Uniform --single-placement-group true --disable-overprovision "

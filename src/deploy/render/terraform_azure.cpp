@@ -279,7 +279,7 @@ std::string terraform_scale_set(const AzureShape& s) {
                 "    type                 = \"NvidiaGpuDriverLinux\"\n    type_handler_version = \"1.6\"\n  }\n";
         return out + "}\n";
     }
-    std::string out = s.count > kVmsOfAGroup ? fmt::format("# {}\n", kMoreByRequest) : "";
+    std::string out = asks_for_a_larger_group(s) ? fmt::format("# {}\n", kMoreByRequest) : "";
     out += fmt::format(
         "resource \"azurerm_linux_virtual_machine_scale_set\" \"work\" {{\n  name                = \"{}\"\n"
         "  resource_group_name = azurerm_resource_group.work.name\n  location            = "

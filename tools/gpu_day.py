@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """A day with a real GPU, in minutes: checks what was written without one, and measures. Standard library only; PyTorch where it is.
 
-    tools/gpu_day.py run --stoker build/gpu-day/stoker --part 1|2|3 --out FOLDER     on the machine with the board
+    tools/gpu_day.py run --stoker build/gpu-day/stoker --part 1|2|3|4 --out FOLDER     on the machine with the board
     tools/gpu_day.py report FOLDER...                                                 here: docs/measurements/gpu.md, profile, rows
 
-Part 1: the ABI, a recording of all calls, three readers side by side, scrapes. Part 2: copies, memory, arithmetic, a burn-in, phases of work with
-their verdicts. Part 3: what reading costs the work, energy, owners, a training with the hook. Each part stays below ten minutes, and each
-step below its own limit; one that fails is told and the next goes on. Never changes clocks, power, MIG or persistence, never resets."""
+Part 1: the ABI, a recording of all calls, three readers side by side, what the vendor's tools print, scrapes. Part 2: copies, memory, arithmetic,
+a burn-in, phases of work with their verdicts. Part 3: known models beside what was predicted of them, trainings with the hook, well and faulty.
+Part 4: what reading costs the work, energy, owners. Each step stays below its own limit; one that fails is told and the next goes on. Never changes clocks, power, MIG or persistence, never resets."""
 
 import argparse
 import ctypes
@@ -461,7 +461,7 @@ def step_phases(a):
     if got("spin_all", "tensor_active") is not None:
         verdicts["spin: busy without tensor cores"] = got("spin_all", "utilization") > 0.9 and got("spin_all", "tensor_active") < 0.01
         verdicts["device copy: memory, no tensor cores"] = got("device_copy", "dram_active") > 0.5 and got("device_copy", "tensor_active") < 0.01
-        verdicts["idle: nothing"] = got("idle", "sm_active") < 0.01
+        verdicts["idle: nothing"] = got("idle", "sm_active") is not None and got("idle", "sm_active") < 0.01
         if got("matmul", "tensor_active") is not None:
             verdicts["product: tensor cores"] = got("matmul", "tensor_active") > 0.5
     return {"phases": told, "verdicts": verdicts}
@@ -529,24 +529,95 @@ def step_energy_and_owners(a):
             w.wait()
 
 
-def step_training(a):
-    """The demo's model with the hook, as a run on this machine."""
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        raise NotHere("PyTorch")
-    state = os.path.join(a.out, ".state")
-    environment = dict(os.environ, STOKER_FOLDER=state, NO_COLOR="1")
-    done = subprocess.run([a.stoker, "run", "--", sys.executable, os.path.join(HERE, "gpu_day_train.py")], cwd=a.out, env=environment,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
-    told = subprocess.run([a.stoker, "explain", "r-1"], cwd=a.out, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-    shutil.rmtree(state, ignore_errors=True)
+RUNS = ("healthy", "planned", "single", "starved", "host-bound", "neighbour", "copies")
+PLANNED = """name: planned
+kind: training
+model: gpt2-medium
+data: {{tokens: {tokens}, sequence: 1024}}
+batch: {{global_examples: 16}}
+precision: bf16
+optimizer: adamw
+framework: transformers
+where: {{cloud: on-prem, nodes: [{{name: here, gpu: {gpu}, gpus: 1, vcpus: 16, memory: 100GiB}}]}}
+run:
+  command: [{python}, {program}, planned, "{seconds}"]
+  gpus: 1
+"""
+
+
+def step_runs(a):
+    """Trainings with the hook as runs of stoker: one that is well, one against its plan, five with a fault; and what is said of each."""
+    if not a.rehearsal:
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            raise NotHere("PyTorch")
+    program, found = os.path.join(HERE, "gpu_day_train.py"), {}
+    for kind in a.runs.split(","):
+        began, state = time.monotonic(), os.path.join(a.out, ".state-" + kind)
+        environment = dict(os.environ, STOKER_FOLDER=state, NO_COLOR="1", COLUMNS="110")
+        words = [*([] if a.rehearsal else ["--gpus", "1"]), "--", a.python, program, kind, str(a.run_s), *(["cpu"] if a.rehearsal else [])]
+        if kind == "planned":
+            gpu = "H200" if "H200" in call(a.stoker, "gpu", "-o", "json") else "H100-SXM"
+            text = PLANNED.format(tokens=16 * 1024 * 150, gpu=gpu, python=a.python, program=program, seconds=a.run_s)
+            if a.rehearsal:
+                text = text.replace("\"]", "\", cpu]").replace("  gpus: 1\n", "")
+            with open(os.path.join(a.out, "planned.yaml"), "w") as file:
+                file.write(text)
+            words = ["planned.yaml"]
+        done = subprocess.run([a.stoker, "run", *words], cwd=a.out, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=a.run_s * 3 + 60)
+        def ask(*asked):
+            return subprocess.run([a.stoker, *asked], cwd=a.out, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
+        log = ask("logs", "r-1")[-1500:]
+        try:
+            causes = json.loads(ask("explain", "r-1", "-o", "json"))["causes"]
+        except (ValueError, KeyError):
+            causes = []
+        found[kind] = {"exit": done.returncode, "told": (done.stdout + done.stderr)[-1500:], "log": log, "explained": ask("explain", "r-1")[-6000:],
+                       "causes": [each["cause"] for each in causes], "took_s": round(time.monotonic() - began, 1)}
+        shutil.rmtree(state, ignore_errors=True)
+        print(f"  {kind}: exit {done.returncode}, {found[kind]['causes']}, {log.strip().splitlines()[-1] if log.strip() else ''}", flush=True)
+    return {"runs": found}
+
+
+def step_models(a):
+    """Known models beside what was predicted of them (tools/gpu_day_models.py)."""
+    done = subprocess.run([a.python, os.path.join(HERE, "gpu_day_models.py"), "measure", "--out", a.out, "--seconds", str(a.models_s)] + (["--tiny"] if a.rehearsal else []),
+                          stdin=subprocess.DEVNULL, stdout=None, stderr=subprocess.PIPE, text=True, timeout=a.models_s + 90)
     if done.returncode != 0:
-        raise RuntimeError(f"exit {done.returncode}: {(done.stdout + done.stderr)[-1500:]}")
-    return {"text": done.stdout[-2500:] + "\n" + told.stdout[-2500:]}
+        raise RuntimeError(done.stderr[-1500:])
+    with open(os.path.join(a.out, "measured.json")) as file:
+        return json.load(file)
 
 
-PARTS = {1: (step_abi, step_record, step_three_readers, step_scrapes), 2: (step_rates, step_burn_in, step_phases), 3: (step_overhead, step_energy_and_owners, step_training)}
+def step_raw(a):
+    """What the vendor's own tools and the kernel say of the machine, kept for readers of such texts (`stoker doctor --read`)."""
+    folder = os.path.join(a.out, "raw")
+    os.makedirs(folder, exist_ok=True)
+    asked = {"nvidia-smi.txt": ["nvidia-smi"], "nvidia-smi-q.txt": ["nvidia-smi", "-q"], "nvidia-smi-q.xml": ["nvidia-smi", "-q", "-x"], "topo.txt": ["nvidia-smi", "topo", "-m"],
+             "nvlink.txt": ["nvidia-smi", "nvlink", "-s"], "dmon.txt": ["nvidia-smi", "dmon", "-c", "3"], "pmon.txt": ["nvidia-smi", "pmon", "-c", "1"],
+             "query.csv": ["nvidia-smi", "--query-gpu=index,uuid,name,pci.bus_id,driver_version,memory.total,memory.used,utilization.gpu,temperature.gpu,power.draw,clocks.sm,"
+                           "clocks_event_reasons.active,ecc.errors.uncorrected.aggregate.total,remapped_rows.pending", "--format=csv"],
+             "dmesg.txt": ["dmesg"], "lspci.txt": ["lspci", "-vv"], "devices.txt": ["sh", "-c", "ls -l /dev/nvidia* /dev/dri 2>&1; ls -R /proc/driver/nvidia 2>&1; cat /proc/driver/nvidia/version /proc/driver/nvidia/gpus/*/information 2>&1"],
+             "stoker-gpu.txt": [a.stoker, "gpu"], "stoker-gpu-list.json": [a.stoker, "gpu", "-o", "json"], "stoker-processes.txt": [a.stoker, "gpu", "processes"],
+             "stoker-doctor.txt": [a.stoker, "doctor"], "stoker-doctor-gpu.txt": [a.stoker, "doctor", "gpu"]}
+    sizes = {}
+    for name, words in asked.items():
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL, env=dict(os.environ, NO_COLOR="1", STOKER_FOLDER=os.path.join(a.out, ".state")))
+            text = done.stdout + (f"\n[exit {done.returncode}] {done.stderr}" if done.returncode else "")
+        except (OSError, subprocess.TimeoutExpired) as why:
+            text = f"[{why}]"
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text[:2_000_000])
+        sizes[name] = len(text)
+    read = subprocess.run([a.stoker, "doctor", "--read", *[os.path.join(folder, n) for n in ("nvidia-smi.txt", "nvidia-smi-q.xml", "query.csv")]], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    shutil.make_archive(os.path.join(a.out, "raw"), "gztar", folder)
+    shutil.rmtree(folder)
+    return {"bytes": sizes, "read_back": read.stdout[-3000:] + read.stderr[-500:]}
+
+
+PARTS = {1: (step_abi, step_record, step_three_readers, step_raw, step_scrapes), 2: (step_rates, step_burn_in, step_phases), 3: (step_models, step_runs), 4: (step_overhead, step_energy_and_owners)}
 
 
 def run(a):
@@ -556,7 +627,8 @@ def run(a):
              "stoker": call(a.stoker, "--version").strip(), "double": bool(os.environ.get("STOKER_NVML_PROFILE"))}
     result = {"part": a.part, "machine": facts, "steps": {}}
     path = os.path.join(a.out, f"part-{a.part}.json")
-    for step in PARTS[a.part]:
+    steps = [globals()["step_" + name] for name in a.steps.split(",")] if a.steps else PARTS[a.part]
+    for step in steps:
         began, name = time.monotonic(), step.__name__[5:]
         try:
             found = {"found": step(a)}
@@ -628,6 +700,12 @@ def main():
     one.add_argument("--part", type=int, choices=PARTS, required=True)
     one.add_argument("--out", required=True)
     one.add_argument("--phase-s", dest="phase_s", type=float, default=20)
+    one.add_argument("--steps", help="these alone, of any part: abi,record")
+    one.add_argument("--runs", default=",".join(RUNS), help="of the step runs")
+    one.add_argument("--run-s", dest="run_s", type=float, default=20)
+    one.add_argument("--models-s", dest="models_s", type=float, default=240)
+    one.add_argument("--python", default=sys.executable, help="the one with PyTorch")
+    one.add_argument("--rehearsal", action="store_true", help="small, and on a processor")
     two = verbs.add_parser("report")
     two.add_argument("folders", nargs="+")
     two.add_argument("--page", default=os.path.join(ROOT, "docs", "measurements", "gpu.md"))

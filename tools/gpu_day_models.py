@@ -48,7 +48,7 @@ SHAPES = {
     "t5-base": dict(d_model=768, d_ff=3072, d_kv=64, num_layers=12, num_heads=12), "vit-b-16": dict(num_labels=1000), "resnet-50": dict(),
 }
 TINY = {"n_layer": 2, "num_hidden_layers": 2, "num_layers": 2}  # for a rehearsal on a processor
-SECONDS_A_CASE = 3.0
+SECONDS_A_CASE = 2.0
 
 
 def architecture(model):

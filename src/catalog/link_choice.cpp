@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace stoker {
@@ -122,6 +123,16 @@ int ethernet_link(const NodeType& node, Catalog& catalog) {
 }
 
 }  // namespace
+
+std::string_view own_gpu_link(NodeType& node, const Accelerator& gpu, std::optional<bool> scale_up) {
+    node.scale_up_domain = 1;
+    if (node.accelerators <= 1) return "none";
+    const bool may = gpu.scale_up_bandwidth.v > 0;
+    if (!may || !scale_up.value_or(gpu.scale_up_domain > 2)) return "pcie";
+    node.scale_up_domain = std::min(gpu.scale_up_domain, static_cast<int>(node.accelerators));
+    if (gpu.scale_up_domain == 2) return "nvlink-pair";
+    return gpu.vendor == "AMD" ? "xgmi" : "nvlink";
+}
 
 void choose_links(NodeType& node, std::string_view gpu_link, Catalog& catalog) {
     node.link_inside = node.link_pair = node.link_across = -1;

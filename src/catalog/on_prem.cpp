@@ -258,14 +258,9 @@ private:
             return "pcie";
         }
         const Accelerator& a = catalog_.accelerators()[static_cast<std::size_t>(node.accelerator)];
-        if (!nvlink.value_or(a.scale_up_bandwidth.v > 0 && a.scale_up_domain > 2)) return "pcie";
-        if (a.scale_up_bandwidth.v <= 0) {
+        if (nvlink.value_or(false) && a.scale_up_bandwidth.v <= 0)
             in_.problem(fmt::format("{} has no NVLink", a.name), in_.find({"nvlink"}));
-            return "pcie";
-        }
-        node.scale_up_domain = std::min(a.scale_up_domain, static_cast<int>(node.accelerators));
-        if (a.scale_up_domain == 2) return "nvlink-pair";
-        return a.vendor == "AMD" ? "xgmi" : "nvlink";
+        return std::string(own_gpu_link(node, a, nvlink));
     }
 
     // (capex / years / hours of a year + power x PUE x price of a kWh + staff / hours of a year) / utilisation

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "catalog/link_choice.h"
+
 namespace stoker {
 
 int add_this_machine(const MachineFacts& facts, Catalog& catalog) {
@@ -29,6 +31,13 @@ int add_this_machine(const MachineFacts& facts, Catalog& catalog) {
     node.cpu = catalog.add_cpu(std::move(cpu));
     node.available = facts.instances;
     node.rdma = "none";
+    if (facts.accelerator >= 0 && facts.accelerators > 0) {
+        const Accelerator& gpu = catalog.accelerators()[static_cast<std::size_t>(facts.accelerator)];
+        node.accelerator = facts.accelerator;
+        node.accelerators = facts.accelerators;
+        node.accelerator_memory = gpu.usable_memory;
+        choose_links(node, own_gpu_link(node, gpu), catalog);
+    }
     if (facts.instances > 1) {
         Link loopback;
         loopback.name = "loopback";

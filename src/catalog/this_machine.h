@@ -16,6 +16,8 @@ struct MachineFacts {
     double measured_fp32_gflops = 0, measured_memory_gb_s = 0;  // of the whole machine
     double measured_bf16_gflops = 0;  // 0: nobody has measured that it computes with them, and it is not planned
     Bytes memory;
+    int accelerator = -1;  // of the catalogue; -1: none
+    int accelerators = 0;
     int instances = 1;  // so many of them, joined by the loopback device: the ranks of one host, each as a machine
 };
 

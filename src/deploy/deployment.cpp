@@ -25,7 +25,7 @@ public:
           catalog_(catalog),
           options_(options),
           node_(catalog.node_types()[static_cast<std::size_t>(candidate.node_type)]),
-          here_(is_rank_here(node_)) {}
+          here_(is_run_here(node_)) {}
 
     Result<Deployment> make() {
         // What is started here is started anyway, and its owner is told.
@@ -208,6 +208,8 @@ private:
         ranks.each.memory_bytes = static_cast<std::int64_t>(out_.nodes.memory_bytes / std::max(1, ranks.per_node));
         if (here_ && options_.start != nullptr) {
             ranks.each = options_.start->per_rank;
+            // One process may have several GPUs.
+            if (gpu) ranks.count = ranks.per_node = options_.start->ranks;
             because("ranks.count", "the run section starts so many, on this machine the file says how it runs",
                     workload_.run ? workload_.run->place("ranks").text() : "the command line");
         }
@@ -399,7 +401,7 @@ private:
     const Catalog& catalog_;
     const DeploymentOptions& options_;
     const NodeType& node_;
-    const bool here_;  // ranks of this machine, each a node to the planner
+    const bool here_;  // ranks of this machine, each a node to the planner, or GPUs of one machine
     Deployment out_;
 };
 

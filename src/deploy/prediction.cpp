@@ -84,10 +84,13 @@ PredictionSpec prediction_of(const Candidate& candidate, const Workload& workloa
                              const DeploymentOptions& options) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(candidate.node_type)];
     const Prediction& p = candidate.prediction;
-    const bool ranks_here = is_rank_here(node);
+    const bool ranks_here = is_rank_here(node), run_here = is_run_here(node);
     PredictionSpec spec;
-    spec.machine = ranks_here ? kHere : node.name;
-    spec.nodes = ranks_here ? 1 : candidate.nodes;
+    spec.machine = run_here ? kHere : node.name;
+    if (run_here && node.has_gpu())
+        spec.machine += fmt::format(" with {} {}", std::max(1, node.whole_gpus()),
+                                    catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name);
+    spec.nodes = run_here ? 1 : candidate.nodes;
     if (is_training(workload.kind)) {
         spec.layout =
             ranks_here ? fmt::format("data parallel over {} rank{}", candidate.nodes, candidate.nodes == 1 ? "" : "s")

@@ -94,6 +94,23 @@ Result<std::string> calibration_path() {
     return user_file("XDG_DATA_HOME", ".local/share", "calibration.json", "what runs teach");
 }
 
+std::string place_of_gpus(const std::string& machine, std::string_view gpu) {
+    return fmt::format("{}, {}", machine, gpu);
+}
+
+bool is_place_of(const std::string& machine, std::string_view place) {
+    return place == machine || place.starts_with(machine + ", ");
+}
+
+Result<std::vector<std::string>> calibrated_places(const std::string& machine) {
+    TRY(const std::string path, calibration_path());
+    TRY(const Places places, read_places(path));
+    std::vector<std::string> names;
+    for (const auto& [name, points] : places)
+        if (is_place_of(machine, name) && !points.empty()) names.push_back(name);
+    return names;
+}
+
 Result<std::vector<CalibrationPoint>> load_calibration(const std::string& place) {
     TRY(const std::string path, calibration_path());
     TRY(Places places, read_places(path));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -13,6 +14,10 @@ namespace stoker {
 inline constexpr std::size_t kMostCalibrationPoints = 200;  // of a place; the oldest go first
 
 Result<std::string> calibration_path();
+// Those places that hold runs: the machine's own, and its GPUs, whose names begin with it (place_of_gpus()).
+Result<std::vector<std::string>> calibrated_places(const std::string& machine);
+std::string place_of_gpus(const std::string& machine, std::string_view gpu);
+bool is_place_of(const std::string& machine, std::string_view place);
 // Of one place, oldest first; none: not_found.
 Result<std::vector<CalibrationPoint>> load_calibration(const std::string& place);
 // A run that is there already is replaced.

@@ -9,6 +9,7 @@
 #include "catalog/this_machine.h"
 #include "doctor/framework_speed.h"
 #include "io/files.h"
+#include "io/machine/nvidia_gpus.h"
 #include "io/user_file.h"
 
 namespace stoker {
@@ -143,6 +144,12 @@ double measured_bf16(const Machine& machine) {
 
 int add_this_machine(const Machine& machine, const MachineSpeed& speed, Catalog& catalog) {
     if (const auto known = catalog.find_node_type(kName)) return *known;
+    // Of several kinds the first counts, as many as there are of it.
+    const std::vector<NvidiaGpu> gpus = nvidia_gpus();
+    const auto gpu =
+        gpus.empty() ? Result<int>(Error(ErrorKind::not_found, "none")) : catalog.find_accelerator(gpus.front().model);
+    const auto alike =
+        std::count_if(gpus.begin(), gpus.end(), [&](const NvidiaGpu& one) { return one.model == gpus.front().model; });
     return add_this_machine({.cpu_name = machine.model,
                              .vcpus = machine.usable_cores(),
                              .cores = std::max(1, std::min(machine.usable_cores(), machine.physical_cores)),
@@ -150,7 +157,9 @@ int add_this_machine(const Machine& machine, const MachineSpeed& speed, Catalog&
                              .measured_fp32_gflops = speed.matmul_flops.max / 1e9,
                              .measured_memory_gb_s = speed.triad_bytes.max / 1e9,
                              .measured_bf16_gflops = measured_bf16(machine) / 1e9,
-                             .memory = machine.usable_memory()},
+                             .memory = machine.usable_memory(),
+                             .accelerator = gpu ? *gpu : -1,
+                             .accelerators = gpu ? static_cast<int>(alike) : 0},
                             catalog);
 }
 

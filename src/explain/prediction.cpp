@@ -99,9 +99,22 @@ std::string ranged(const PredictedRange& range) {
     return fmt::format("{} ({} - {})", time(range.mid), time(range.low), time(range.high));
 }
 
+// "8 H100-SXM" of "this-machine with 8 H100-SXM"; empty: it runs on cores.
+std::string gpus_of(const PredictionSpec& p) {
+    constexpr std::string_view kWith = " with ";
+    const std::size_t at = p.machine.find(kWith);
+    return at == std::string::npos ? "" : p.machine.substr(at + kWith.size());
+}
+
+std::string place_text(const PredictionSpec& p, int ranks) {
+    const std::string gpus = gpus_of(p);
+    return fmt::format("{} rank{} on {}", ranks, ranks == 1 ? "" : "s",
+                       gpus.empty() ? "this machine" : gpus + (p.serving && ranks > 1 ? " each" : ""));
+}
+
 std::string serving_text(const PredictionSpec& p, int ranks) {
     const PredictedServing& serving = *p.serving;
-    std::string text = fmt::format("{} rank{} on this machine:", ranks, ranks == 1 ? "" : "s");
+    std::string text = place_text(p, ranks) + ":";
     const char* unit = serving.tpot_s.mid > 0 || p.run_s > 0 ? "tokens/s" : "requests/s";
     if (p.run_s > 0) {
         text += fmt::format(" done in {}, {:.3g} {} ({:.3g} - {:.3g})", ranged({p.run_low_s, p.run_s, p.run_high_s}),
@@ -117,10 +130,67 @@ std::string serving_text(const PredictionSpec& p, int ranks) {
     return text;
 }
 
+void take_learnt(LocalWork& local) {
+    if (const auto points = load_calibration(local.place))
+        if (auto learnt = fit_calibration(points_of_kind(*points, network_word(local.workload.model))))
+            local.calibrations.emplace(kHere, std::move(*learnt));
+}
+
+// Which GPU the ranks get: as the run says, the workload, or as there is one kind here.
+Result<int> gpu_of_ranks(const Catalog& catalog, const Workload& workload, const StartSpec& start,
+                         const std::vector<NvidiaGpu>& gpus) {
+    const auto none = [](std::string why) { return Error(ErrorKind::unsupported, std::move(why)); };
+    std::string name = start.per_rank.gpu_model;
+    if (name.empty() && workload.where.accelerators.size() == 1) name = workload.where.accelerators.front();
+    if (name.empty() && !gpus.empty()) {
+        name = gpus.front().model;
+        for (const NvidiaGpu& other : gpus)
+            if (other.model != name)
+                return none(fmt::format("this machine has {} and {}: say which (run: gpu:)", name, other.model));
+    }
+    if (name.empty()) return none("which GPU the ranks get is not said (run: gpu:), and this machine has none");
+    const auto found = catalog.find_accelerator(name);
+    if (!found) return none(fmt::format("the catalogue has no GPU called {} (stoker catalog gpus)", name));
+    return *found;
+}
+
+Result<LocalWork> work_on_gpus(const Catalog& catalog, const Workload& workload, const StartSpec& start,
+                               const std::vector<NvidiaGpu>& gpus) {
+    const auto none = [](std::string why) { return Error(ErrorKind::unsupported, std::move(why)); };
+    const RankNeeds& needs = start.per_rank;
+    if (needs.gpu_milli < 1000) return none("the ranks share a GPU, and how fast a share is has not been measured");
+    if (start.nodes > 1) return none("its ranks are spread over several machines, whose network the run does not say");
+    TRY(const int gpu, gpu_of_ranks(catalog, workload, start, gpus));
+    const bool training = is_training(workload.kind);
+    TRY(Workload pinned, pinned_to_gpus(workload, start.ranks, needs.gpus, start.checkpoint, false));
+    LocalWork local{.workload = std::move(pinned), .catalog = catalog};
+    if (training) {
+        TRY(local.otherwise, pinned_to_gpus(workload, start.ranks, needs.gpus, start.checkpoint, true));
+    }
+    const Machine machine = discover_machine();
+    const Bytes memory = machine.usable_memory();
+    const int machines = training ? 1 : start.ranks;
+    add_this_machine({.name = std::string(kGpusHere),
+                      .cpu_name = machine.model,
+                      .vcpus = std::max(1, machine.usable_cores() / machines),
+                      .cores = std::max(1, std::min(machine.usable_cores(), machine.physical_cores) / machines),
+                      .ghz = machine.mhz / 1000,
+                      .memory = needs.memory_bytes > 0 && !training
+                                    ? Bytes(std::min(memory.v, static_cast<double>(needs.memory_bytes)))
+                                    : memory / machines,
+                      .accelerator = gpu,
+                      .accelerators = training ? start.ranks * needs.gpus : needs.gpus,
+                      .instances = machines},
+                     local.catalog);
+    local.place = place_of_gpus(machine_key(machine), catalog.accelerators()[static_cast<std::size_t>(gpu)].name);
+    take_learnt(local);
+    return local;
+}
+
 }  // namespace
 
 Result<LocalWork> local_work(const Catalog& catalog, const std::string& today, const Workload& workload,
-                             const StartSpec& start) {
+                             const StartSpec& start, const std::vector<NvidiaGpu>& gpus) {
     const auto none = [](std::string why) { return Error(ErrorKind::unsupported, std::move(why)); };
     const bool training = is_training(workload.kind);
     const bool answers = workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference ||
@@ -128,11 +198,11 @@ Result<LocalWork> local_work(const Catalog& catalog, const std::string& today, c
     if ((!training && !answers) || !workload.model_known)
         return none(answers ? "only models that are known are" : "only trainings of a known model are");
     const RankNeeds& needs = start.per_rank;
-    if (needs.gpus > 0) return none("the ranks use GPUs, and only the cores of this machine have been measured");
     const double batch = training ? workload.batch.global_examples.value_or(0) : 0;
     if (std::fmod(batch, start.ranks) != 0)
         return none(
             fmt::format("the batch of {:g} examples cannot be spread evenly over {} ranks", batch, start.ranks));
+    if (needs.gpus > 0) return work_on_gpus(catalog, workload, start, gpus);
     TRY(Workload pinned, pinned_to_ranks(workload, start.ranks, start.checkpoint));
     // A program that says nothing computes in FP32 on a CPU, whatever units there are.
     if (!pinned.precision_order.empty()) fix_precision(pinned, Precision::fp32);
@@ -147,24 +217,26 @@ Result<LocalWork> local_work(const Catalog& catalog, const std::string& today, c
     if (!(rates.fp32.operator_s > 0)) slow_launches(1 / quota_share(needs), local.catalog);
     add_rank_as_machine(machine, known_speed(machine, today), rates.fp32, rates.bf16, start.ranks, needs,
                         local.catalog);
-    if (const auto points = load_calibration(local.place))
-        if (auto learnt = fit_calibration(points_of_kind(*points, network_word(local.workload.model))))
-            local.calibrations.emplace(kHere, std::move(*learnt));
+    take_learnt(local);
     return local;
 }
 
 DeploymentHere deployment_here(const Catalog& catalog, const std::string& today, const Workload& workload,
-                               const std::string& name, const StartSpec& start) {
+                               const std::string& name, const StartSpec& start, const std::vector<NvidiaGpu>& gpus) {
     DeploymentHere out;
     const auto none = [&](const Error& error) {
         out.note = "nothing is predicted: " + error.message();
         if (error.kind() == ErrorKind::invalid) out.pos = error.problems().front().pos;
         return out;
     };
-    const auto local = local_work(catalog, today, workload, start);
+    auto local = local_work(catalog, today, workload, start, gpus);
     if (!local) return none(local.error());
-    const auto one = estimate(local->workload, local->catalog,
-                              {.today = today, .what_if = false, .threads = 1, .calibrations = local->calibrations});
+    const PlanOptions options{.today = today, .what_if = false, .threads = 1, .calibrations = local->calibrations};
+    auto one = estimate(local->workload, local->catalog, options);
+    if (one && one->refused != Reason::none && local->otherwise) {
+        if (auto open = estimate(*local->otherwise, local->catalog, options); open && open->refused == Reason::none)
+            local->workload = std::move(*local->otherwise), one = std::move(open);
+    }
     if (!one) return none(one.error());
     if (one->refused != Reason::none) out.note = "the planner expects that it cannot run: " + one->refusal;
     // What the engine would be at with more replicas than there are says nothing of these.
@@ -202,10 +274,12 @@ std::int64_t predicted_cost(const PriceBook& book, const RunSpec& run, double se
 std::string prediction_text(const PredictionSpec& p, int ranks) {
     if (p.serving) return serving_text(p, ranks);
     const auto time = [](double s) { return format_seconds(Seconds(s)); };
-    std::string text = fmt::format("{} rank{} on this machine: step {} ({} - {})", ranks, ranks == 1 ? "" : "s",
-                                   time(p.step_s), time(p.step_low_s), time(p.step_high_s));
+    const std::string gpus = gpus_of(p);
+    std::string text = fmt::format("{}: step {} ({} - {})", place_text(p, ranks), time(p.step_s), time(p.step_low_s),
+                                   time(p.step_high_s));
     if (p.memory_bytes > 0)
-        text += fmt::format(", {} a rank", format_bytes_gib(Bytes(static_cast<double>(p.memory_bytes))));
+        text += fmt::format(", {} a {}", format_bytes_gib(Bytes(static_cast<double>(p.memory_bytes))),
+                            gpus.empty() ? "rank" : "GPU");
     if (p.steps > 0)
         text += fmt::format(", {:.0f} steps in {} ({} - {})", p.steps, time(p.run_s), time(p.run_low_s),
                             time(p.run_high_s));

@@ -62,6 +62,10 @@ framework: pytorch
     DeploymentHere here(const Workload& workload, int ranks, const RankNeeds& needs = {.cpu_milli = 1000}) const {
         return deployment_here(catalog_, "2026-11-21", workload, "tiny", {.ranks = ranks, .per_rank = needs});
     }
+    DeploymentHere on_gpus(const Workload& workload, int ranks, const RankNeeds& needs,
+                           const std::vector<NvidiaGpu>& gpus) const {
+        return deployment_here(catalog_, "2026-11-21", workload, "tiny", {.ranks = ranks, .per_rank = needs}, gpus);
+    }
     std::string folder_, cache_;
     Catalog catalog_ = *Catalog::embedded();
     int cores_ = 1;
@@ -162,8 +166,94 @@ TEST_F(PredictionTest, APileOnCoresIsPromisedItsEnd) {
 }
 
 TEST_F(PredictionTest, WhatCannotBePredictedSaysWhy) {
-    EXPECT_NE(here(tiny(16), 1, {.gpus = 1}).note, "");
     EXPECT_NE(here(tiny(16), 3, {}).note.find("cannot be spread"), std::string::npos);
+    const std::vector<NvidiaGpu> none,
+        two = {{.model = "NVIDIA H200", .uuid = "", .file = ""}, {.model = "NVIDIA A10", .uuid = "", .file = ""}};
+    EXPECT_NE(on_gpus(tiny(16), 1, {.gpus = 1}, none).note.find("this machine has none"), std::string::npos);
+    EXPECT_NE(on_gpus(tiny(16), 1, {.gpus = 1}, two).note.find("NVIDIA H200 and NVIDIA A10"), std::string::npos);
+    EXPECT_NE(on_gpus(tiny(16), 1, {.gpus = 1, .gpu_model = "XG-1"}, none).note.find("XG-1"), std::string::npos);
+    EXPECT_NE(on_gpus(tiny(16), 1, {.gpus = 1, .gpu_milli = 500}, two).note.find("share"), std::string::npos);
+}
+
+constexpr const char* kMedium = R"(kind: training
+model: gpt2-medium
+data: {tokens: 2457600, sequence: 1024}
+batch: {global_examples: 16}
+precision: bf16
+framework: transformers
+)";
+
+// Ranks on GPUs are held against the board that the driver names, not against the cores: of the same size as a plan of
+// such a machine says, with the memory of the board.
+TEST_F(PredictionTest, RanksOnGpusArePredictedForTheBoardThatIsHere) {
+    const std::vector<NvidiaGpu> h200(2, {.model = "NVIDIA H200", .uuid = "", .file = ""});
+    const DeploymentHere one = on_gpus(read(kMedium), 1, {.gpus = 1}, h200);
+    ASSERT_TRUE(one.deployment) << one.note;
+    const PredictionSpec& p = one.deployment->prediction;
+    EXPECT_GT(p.step_s, 0.05);
+    EXPECT_LT(p.step_s, 0.5);
+    EXPECT_GT(p.memory_bytes, std::int64_t{5} << 30);
+    EXPECT_EQ(p.machine, "this-machine with 1 H200-SXM");
+    EXPECT_EQ(p.precision_bits, 16);
+    EXPECT_EQ(p.recompute, false);
+    EXPECT_EQ(one.deployment->ranks.count, 1);
+    EXPECT_EQ(one.deployment->ranks.each.gpus, 1);
+    EXPECT_EQ(one.deployment->training->layout.micro_batch, 16);
+    // What it teaches is kept apart from what runs on the cores do.
+    ASSERT_TRUE(p.published);
+    EXPECT_TRUE(p.published->place.ends_with(", H200-SXM")) << p.published->place;
+    const std::string text = prediction_text(p, 1);
+    EXPECT_TRUE(text.starts_with("1 rank on 1 H200-SXM: step ")) << text;
+    EXPECT_NE(text.find(" a GPU, "), std::string::npos) << text;
+    // The run may say it as people write it; and what it says goes before what is here.
+    const DeploymentHere named = on_gpus(read(kMedium), 1, {.gpus = 1, .gpu_model = "a100-80gb"}, h200);
+    ASSERT_TRUE(named.deployment) << named.note;
+    EXPECT_GT(named.deployment->prediction.step_s, 1.2 * p.step_s);
+}
+
+TEST_F(PredictionTest, SeveralGpusOfARunAreOneMachine) {
+    const std::vector<NvidiaGpu> h200(8, {.model = "NVIDIA H200", .uuid = "", .file = ""});
+    const DeploymentHere one = on_gpus(read(kMedium), 1, {.gpus = 1}, h200),
+                         ranks = on_gpus(read(kMedium), 8, {.gpus = 1}, h200),
+                         process = on_gpus(read(kMedium), 1, {.gpus = 8}, h200);
+    ASSERT_TRUE(one.deployment && ranks.deployment && process.deployment) << ranks.note << process.note;
+    EXPECT_LT(ranks.deployment->prediction.step_s, 0.8 * one.deployment->prediction.step_s);
+    EXPECT_DOUBLE_EQ(ranks.deployment->prediction.step_s, process.deployment->prediction.step_s);
+    EXPECT_EQ(ranks.deployment->ranks.count, 8);
+    EXPECT_EQ(process.deployment->ranks.count, 1);
+    EXPECT_EQ(ranks.deployment->training->layout.micro_batch, 2);
+    // A layout that the GPUs are not is refused with its place.
+    const DeploymentHere wrong = on_gpus(read(std::string(kMedium) + "layout: {tensor: 2, data: 8}\n"), 8, {.gpus = 1}, h200);
+    EXPECT_FALSE(wrong.deployment);
+    EXPECT_NE(wrong.note.find("does not make up the 8 GPUs"), std::string::npos) << wrong.note;
+    EXPECT_TRUE(wrong.pos.known());
+}
+
+// A batch that does not fit at once is taken in pieces, as its program has to.
+TEST_F(PredictionTest, ABatchThatDoesNotFitIsTakenInPieces) {
+    const std::vector<NvidiaGpu> a10 = {{.model = "NVIDIA A10", .uuid = "", .file = ""}};
+    Workload workload = read(kMedium);
+    workload.batch.global_examples = 64;
+    const DeploymentHere run = on_gpus(workload, 1, {.gpus = 1}, a10);
+    ASSERT_TRUE(run.deployment) << run.note;
+    EXPECT_EQ(run.note, "");
+    EXPECT_LT(run.deployment->training->layout.micro_batch, 64);
+}
+
+TEST_F(PredictionTest, EachRankOnAGpuIsAReplicaOfAService) {
+    const std::vector<NvidiaGpu> h200(2, {.model = "NVIDIA H200", .uuid = "", .file = ""});
+    const Workload service = read(
+        "kind: inference\nmodel: llama-3.1-8b\nframework: vllm\n"
+        "traffic: {requests_per_second: 4, prompt_tokens: 500, output_tokens: 100}\n");
+    const DeploymentHere two = on_gpus(service, 2, {.gpus = 1}, h200);
+    ASSERT_TRUE(two.deployment) << two.note;
+    ASSERT_TRUE(two.deployment->prediction.serving);
+    EXPECT_EQ(two.deployment->prediction.serving->replicas, 2);
+    EXPECT_DOUBLE_EQ(two.deployment->prediction.serving->requests_per_s, 4);
+    EXPECT_GT(two.deployment->prediction.serving->ttft_s.mid, 0);
+    EXPECT_LT(two.deployment->prediction.serving->ttft_s.mid, 1);
+    EXPECT_TRUE(prediction_text(two.deployment->prediction, 2).starts_with("2 ranks on 1 H200-SXM each:"))
+        << prediction_text(two.deployment->prediction, 2);
 }
 
 // bf16 is planned where PyTorch was measured to compute with it here, and refused with what to do where nobody has.

@@ -42,8 +42,13 @@ bool spoils(const api::DiagnosisView& each, const api::ExplanationView& explaine
     return step > 0 && each.cost_s >= kLeastShare * step;
 }
 
-// What a run teaches; an error says why it teaches nothing.
-Result<CalibrationPoint> point_of_run(Client& client, const api::RunView& view) {
+struct PlacedPoint {
+    std::string place;
+    CalibrationPoint point;
+};
+
+// What a run teaches, and where; an error says why it teaches nothing.
+Result<PlacedPoint> point_of_run(Client& client, const api::RunView& view) {
     const std::string name = view.run.id.text();
     const auto nothing = [&](std::string why, std::string remedy = "") {
         return Error(ErrorKind::conflict, fmt::format("{} teaches nothing: {}", name, why), {}, std::move(remedy));
@@ -53,12 +58,14 @@ Result<CalibrationPoint> point_of_run(Client& client, const api::RunView& view) 
         return nothing("it was not predicted", "describe the model in its file: stoker template new training FILE");
     const std::string here = machine_key(discover_machine());
     const PublishedSpec& said = *plan->published;
-    if (said.place != here) return nothing(fmt::format("it was predicted for {}, and this is {}", said.place, here));
+    if (!is_place_of(here, said.place))
+        return nothing(fmt::format("it was predicted for {}, and this is {}", said.place, here));
     if (view.run.state != RunState::succeeded)
         return nothing(fmt::format("it is {}", to_string(view.run.state)), "a run that came to its end teaches");
     TRY(const auto explained, get<api::ExplanationView>(client, fmt::format("/api/v1/runs/{}/explanation", name)));
     // Its own processor seconds count, and no neighbour adds to those.
-    const bool alone = view.spec.ranks == 1 && view.spec.per_rank.cpu_milli < 2000;
+    const bool gpus = view.spec.per_rank.gpus > 0;
+    const bool alone = !gpus && view.spec.ranks == 1 && view.spec.per_rank.cpu_milli < 2000;
     for (const api::DiagnosisView& each : explained.diagnoses)
         if (spoils(each, explained, alone))
             return nothing(fmt::format("it did not run as planned: {}: {}", each.name, each.what),
@@ -73,69 +80,77 @@ Result<CalibrationPoint> point_of_run(Client& client, const api::RunView& view) 
     // What the engine saw of its ranks; the program itself knows better where it tells.
     double peak = 0;
     for (const api::ExplainedTerm& term : explained.terms)
-        if (term.term == "memory") peak = term.measured.value_or(0);
-    if (const auto told = view.metrics.find("peak_rss_bytes"); told != view.metrics.end() && told->second > 0)
+        if (term.term == (gpus ? "gpu_memory" : "memory")) peak = term.measured.value_or(0);
+    if (const auto told = view.metrics.find("peak_rss_bytes"); !gpus && told != view.metrics.end() && told->second > 0)
         peak = told->second;
     if (peak > 0) point.bytes = peak, point.predicted_bytes = parts_of_memory(said);
     point.kind = said.kind.value_or("");
     point.shape = {said.hidden.value_or(0), said.layers.value_or(0), said.sequence.value_or(0),
                    said.tokens.value_or(0)};
-    return point;
+    return PlacedPoint{said.place, std::move(point)};
 }
 
 std::string kind_of(const CalibrationPoint& point) {
     return point.kind.empty() ? "decoder" : point.kind;
 }
 
-Result<CommandOutput> show_calibration(Session& session, const std::string& place) {
-    const auto points = load_calibration(place);
-    if (!points && points.error().kind() != ErrorKind::not_found) return points.error();
-    // Each kind of network by itself, as plans use them.
-    std::map<std::string, std::vector<CalibrationPoint>> kinds;
+// What runs taught at one place, each kind of network by itself, as plans use them.
+struct Taught {
+    std::string place;
+    std::vector<CalibrationPoint> points;
+    std::map<std::string, std::size_t> counts;  // by kind
     std::map<std::string, Calibration> fits;
-    if (points)
-        for (const CalibrationPoint& p : *points) kinds[kind_of(p)].push_back(p);
-    for (const auto& [kind, taught] : kinds)
-        if (auto fit = fit_calibration(taught)) fits.emplace(kind, std::move(*fit));
-    const auto fit_of = [&](const CalibrationPoint& p) {
+    const Calibration* fit_of(const CalibrationPoint& p) const {
         const auto found = fits.find(kind_of(p));
         return found == fits.end() ? nullptr : &found->second;
-    };
-    if (session.format != Format::text) {
-        Json runs = Json::array(), factors = Json::object();
-        if (points)
-            for (const CalibrationPoint& p : *points) {
-                const Calibration* fit = fit_of(p);
-                runs.push(
-                    Json::object()
-                        .set("run", p.run)
-                        .set("kind", kind_of(p))
-                        .set("step_s", p.step_s)
-                        .set("published_step_s", p.predicted.sum())
-                        .set("calibrated_step_s", fit ? Json(calibrated_step(*fit, p.predicted, p.shape).mid) : Json())
-                        .set("memory_bytes", p.bytes > 0 ? Json(p.bytes) : Json()));
-            }
-        for (const auto& [kind, fit] : fits) {
-            const bool memory = fit.memory.spread > 0;
-            factors.set(kind, Json::object()
-                                  .set("runs", static_cast<std::int64_t>(fit.points))
-                                  .set("compute", fit.step.factor[0])
-                                  .set("other", fit.step.factor[1])
-                                  .set("exchange", fit.step.factor[2])
-                                  .set("spread", fit.step.spread)
-                                  .set("memory_held", memory ? Json(fit.memory.factor[0]) : Json())
-                                  .set("memory_transient", memory ? Json(fit.memory.factor[1]) : Json())
-                                  .set("memory_spread", memory ? Json(fit.memory.spread) : Json()));
-        }
-        return CommandOutput{
-            dump(session,
-                 Json::object().set("place", place).set("runs", std::move(runs)).set("factors", std::move(factors)))};
     }
-    if (!points)
-        return CommandOutput{fmt::format("{}: no run has been added; plans use the published constants\n", place)};
+};
+
+Result<Taught> taught_at(const std::string& place) {
+    Taught taught{.place = place};
+    auto points = load_calibration(place);
+    if (!points && points.error().kind() != ErrorKind::not_found) return points.error();
+    if (points) taught.points = std::move(*points);
+    std::map<std::string, std::vector<CalibrationPoint>> kinds;
+    for (const CalibrationPoint& p : taught.points) kinds[kind_of(p)].push_back(p);
+    for (const auto& [kind, all] : kinds) {
+        taught.counts[kind] = all.size();
+        if (auto fit = fit_calibration(all)) taught.fits.emplace(kind, std::move(*fit));
+    }
+    return taught;
+}
+
+Json taught_json(const Taught& taught) {
+    Json runs = Json::array(), factors = Json::object();
+    for (const CalibrationPoint& p : taught.points) {
+        const Calibration* fit = taught.fit_of(p);
+        runs.push(Json::object()
+                      .set("run", p.run)
+                      .set("kind", kind_of(p))
+                      .set("step_s", p.step_s)
+                      .set("published_step_s", p.predicted.sum())
+                      .set("calibrated_step_s", fit ? Json(calibrated_step(*fit, p.predicted, p.shape).mid) : Json())
+                      .set("memory_bytes", p.bytes > 0 ? Json(p.bytes) : Json()));
+    }
+    for (const auto& [kind, fit] : taught.fits) {
+        const bool memory = fit.memory.spread > 0;
+        factors.set(kind, Json::object()
+                              .set("runs", static_cast<std::int64_t>(fit.points))
+                              .set("compute", fit.step.factor[0])
+                              .set("other", fit.step.factor[1])
+                              .set("exchange", fit.step.factor[2])
+                              .set("spread", fit.step.spread)
+                              .set("memory_held", memory ? Json(fit.memory.factor[0]) : Json())
+                              .set("memory_transient", memory ? Json(fit.memory.factor[1]) : Json())
+                              .set("memory_spread", memory ? Json(fit.memory.spread) : Json()));
+    }
+    return Json::object().set("place", taught.place).set("runs", std::move(runs)).set("factors", std::move(factors));
+}
+
+std::string taught_text(const Session& session, const Taught& taught) {
     std::vector<std::vector<std::string>> rows;
-    for (const CalibrationPoint& p : *points) {
-        const Calibration* fit = fit_of(p);
+    for (const CalibrationPoint& p : taught.points) {
+        const Calibration* fit = taught.fit_of(p);
         const double now = fit ? calibrated_step(*fit, p.predicted, p.shape).mid : 0;
         rows.push_back({p.run.substr(0, p.run.find(' ')), kind_of(p), format_seconds(Seconds(p.step_s)),
                         format_seconds(Seconds(p.predicted.sum())),
@@ -143,7 +158,7 @@ Result<CommandOutput> show_calibration(Session& session, const std::string& plac
                         now > 0 ? format_seconds(Seconds(now)) : "-",
                         now > 0 ? fmt::format("{:+.0f} %", 100 * (now / p.step_s - 1)) : "-"});
     }
-    std::string text = place + "\n" +
+    std::string text = taught.place + "\n" +
                        table_text(session.style,
                                   {{"run"},
                                    {"kind"},
@@ -153,11 +168,11 @@ Result<CommandOutput> show_calibration(Session& session, const std::string& plac
                                    {"calibrated", Align::right},
                                    {"off", Align::right}},
                                   rows, 0);
-    for (const auto& [kind, taught] : kinds) {
-        const auto fit = fits.find(kind);
-        if (fit == fits.end()) {
-            text += fmt::format("{}: {} of {} runs: plans use the published constants until then\n", kind,
-                                taught.size(), kLeastCalibration);
+    for (const auto& [kind, count] : taught.counts) {
+        const auto fit = taught.fits.find(kind);
+        if (fit == taught.fits.end()) {
+            text += fmt::format("{}: {} of {} runs: plans use the published constants until then\n", kind, count,
+                                kLeastCalibration);
             continue;
         }
         const auto& [step, memory] = std::pair(fit->second.step, fit->second.memory);
@@ -171,6 +186,28 @@ Result<CommandOutput> show_calibration(Session& session, const std::string& plac
         else
             text += fmt::format("{}: no run told its memory\n", kind);
     }
+    return text;
+}
+
+// Of the machine's cores, and of each kind of GPU that runs taught something of.
+Result<CommandOutput> show_calibration(Session& session, const std::string& machine) {
+    TRY(const Taught own, taught_at(machine));
+    std::vector<Taught> gpus;
+    TRY(const auto places, calibrated_places(machine));
+    for (const std::string& place : places) {
+        if (place == machine) continue;
+        TRY(Taught taught, taught_at(place));
+        gpus.push_back(std::move(taught));
+    }
+    if (session.format != Format::text) {
+        Json list = Json::array();
+        for (const Taught& each : gpus) list.push(taught_json(each));
+        return CommandOutput{dump(session, taught_json(own).set("gpus", std::move(list)))};
+    }
+    std::string text;
+    if (!own.points.empty()) text = taught_text(session, own);
+    for (const Taught& each : gpus) text += (text.empty() ? "" : "\n") + taught_text(session, each);
+    if (text.empty()) text = fmt::format("{}: no run has been added; plans use the published constants\n", machine);
     return CommandOutput{text};
 }
 
@@ -178,11 +215,11 @@ Result<CommandOutput> run_calibrate(Session& session, const Args& args) {
     const std::string verb = args.positional.empty() ? "show" : args.positional[0];
     const std::vector<std::string> names(args.positional.empty() ? args.positional.end() : args.positional.begin() + 1,
                                          args.positional.end());
-    const std::string place = machine_key(discover_machine());
+    const std::string machine = machine_key(discover_machine());
     if (verb == "show") {
         if (!names.empty())
             return Error(ErrorKind::invalid, "stoker calibrate show takes no run", {}, "stoker calibrate show");
-        return show_calibration(session, place);
+        return show_calibration(session, machine);
     }
     if (verb == "forget") {
         if (names.empty() && !args.has("all"))
@@ -193,15 +230,22 @@ Result<CommandOutput> run_calibrate(Session& session, const Args& args) {
             TRY(const RunId id, run_named(name));
             wanted.push_back(id.text());
         }
-        std::vector<std::string> stored;
-        if (const auto points = load_calibration(place))
-            for (const CalibrationPoint& p : *points)
+        std::size_t gone = 0;
+        TRY(const auto places, calibrated_places(machine));
+        for (const std::string& place : places) {
+            std::vector<std::string> stored;
+            TRY(const auto points, load_calibration(place));
+            for (const CalibrationPoint& p : points)
                 for (const std::string& name : wanted)
                     if (p.run.substr(0, p.run.find(' ')) == name) stored.push_back(p.run);
-        if (!args.has("all") && stored.empty())
+            if (!args.has("all") && stored.empty()) continue;
+            TRY(const std::size_t here,
+                forget_calibration(place, args.has("all") ? std::vector<std::string>{} : stored));
+            gone += here;
+        }
+        if (!args.has("all") && gone == 0)
             return Error(ErrorKind::not_found, fmt::format("{} was not added here", join(wanted, ", ")), {},
                          "stoker calibrate show");
-        TRY(const std::size_t gone, forget_calibration(place, args.has("all") ? std::vector<std::string>{} : stored));
         return CommandOutput{fmt::format("forgotten: {} run{}\n", gone, gone == 1 ? "" : "s")};
     }
     if (verb != "add")
@@ -216,12 +260,12 @@ Result<CommandOutput> run_calibrate(Session& session, const Args& args) {
         TRY(const auto view, get<api::RunView>(*client, "/api/v1/runs/" + id.text()));
         const auto point = point_of_run(*client, view);
         if (!point && point.error().kind() != ErrorKind::conflict) return point.error();
-        if (point) TRY_VOID(add_calibration(place, *point));
+        if (point) TRY_VOID(add_calibration(point->place, point->point));
         if (!point) refused.push_back(point.error());
     }
     // One that teaches nothing keeps none of the others out.
     if (refused.size() == names.size()) return refused.front();
-    TRY(CommandOutput shown, show_calibration(session, place));
+    TRY(CommandOutput shown, show_calibration(session, machine));
     for (const Error& each : refused) fmt::print(stderr, "not added: {}\n", each.text());
     return shown;
 }
@@ -237,7 +281,8 @@ CliCommand calibrate_command() {
             "Adds what runs on this machine took to what their plans said. From three on, predictions for this machine "
             "use the factors\n"
             "that fit them, one for matrix products, one for memory and launches, one between ranks, and an interval "
-            "as wide as they are apart, for each kind of network by itself. A run that did not run as planned (see "
+            "as wide as they are apart, for each kind of network by itself, and for each kind of GPU apart from the "
+            "cores. A run that did not run as planned (see "
             "stoker "
             "explain) teaches nothing.\n"
             "The published constants stay as they are; the runs are kept in $XDG_DATA_HOME/stoker/calibration.json.",

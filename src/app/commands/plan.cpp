@@ -109,7 +109,9 @@ Result<CommandOutput> run_plan(Session& session, const Args& args) {
     TRY(Catalog * catalog, session.catalog());
     auto here = as_it_runs_here(session, workload, path);
     if (here) {
-        workload = std::move(here->workload), catalog = &here->catalog;
+        // On GPUs the planner chooses what the file leaves open.
+        workload = here->otherwise ? std::move(*here->otherwise) : std::move(here->workload);
+        catalog = &here->catalog;
         options.calibrations = here->calibrations;
     }
     const auto published = hold_to_published(options, *catalog);

@@ -1,43 +1,23 @@
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <filesystem>
+#include <utility>
 
-#include "base/text.h"
 #include "deploy/local/local_driver.h"
-#include "io/files.h"
 #include "io/machine/machine.h"
+#include "io/machine/nvidia_gpus.h"
 #include "io/process.h"
 
 namespace stoker {
 namespace {
 
-// The kernel module writes a file of "Key: value" lines for each GPU. It does not say how much memory there is.
-std::vector<DeviceInfo> nvidia_devices(const std::string& root) {
-    namespace fs = std::filesystem;
-    std::vector<std::string> files;
-    std::error_code code;
-    for (fs::directory_iterator it(root + "proc/driver/nvidia/gpus", code), end; !code && it != end; it.increment(code))
-        files.push_back(it->path().string() + "/information");
-    std::sort(files.begin(), files.end());  // by bus address, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
+std::vector<DeviceInfo> devices_of(const std::string& root) {
     std::vector<DeviceInfo> devices;
-    for (const std::string& file : files) {
-        const auto text = read_file(file, 65536);
-        if (!text) continue;
-        DeviceInfo device;
-        for (const std::string_view line : split_lines(*text)) {
-            const std::size_t colon = line.find(':');
-            if (colon == std::string_view::npos) continue;
-            const std::string_view key = trim(line.substr(0, colon)), value = trim(line.substr(colon + 1));
-            if (key == "Model") device.model = value;
-            if (key == "GPU UUID") device.id = value;
-            if (key == "Device Minor") device.file = "/dev/nvidia" + std::string(value);
-        }
-        // Until the first use of a GPU its UUID reads GPU-????????-...; its place in the list serves then.
-        if (device.id.empty() || device.id.find('?') != std::string::npos) device.id = std::to_string(devices.size());
-        devices.push_back(std::move(device));
-    }
+    for (NvidiaGpu& gpu : nvidia_gpus(root))
+        // One that has not been used yet has no UUID; its place in the list serves then.
+        devices.push_back({.id = gpu.uuid.empty() ? std::to_string(devices.size()) : std::move(gpu.uuid),
+                           .model = std::move(gpu.model),
+                           .file = std::move(gpu.file)});
     return devices;
 }
 
@@ -57,7 +37,7 @@ NodeInfo discover_local_node(const std::string& root) {
     return {.name = name.data(),
             .cpu_milli = std::int64_t{machine.usable_cores()} * 1000,
             .memory_bytes = static_cast<std::int64_t>(machine.usable_memory().value()),
-            .devices = nvidia_devices(root),
+            .devices = devices_of(root),
             .boot_id = boot_id()};
 }
 

@@ -150,7 +150,7 @@ Result<int> gpu_of_ranks(const Catalog& catalog, const Workload& workload, const
     }
     if (name.empty()) return none("which GPU the ranks get is not said (run: gpu:), and this machine has none");
     const auto found = catalog.find_accelerator(name);
-    if (!found) return none(fmt::format("the catalogue has no GPU called {} (stoker catalog gpus)", name));
+    if (!found) return none(found.error().message());
     return *found;
 }
 
@@ -234,7 +234,10 @@ DeploymentHere deployment_here(const Catalog& catalog, const std::string& today,
     const PlanOptions options{.today = today, .what_if = false, .threads = 1, .calibrations = local->calibrations};
     auto one = estimate(local->workload, local->catalog, options);
     if (one && one->refused != Reason::none && local->otherwise) {
-        if (auto open = estimate(*local->otherwise, local->catalog, options); open && open->refused == Reason::none)
+        // Where neither fits, what comes nearer is what is told.
+        if (auto open = estimate(*local->otherwise, local->catalog, options);
+            open &&
+            (open->refused == Reason::none || open->prediction.memory_bytes.mid < one->prediction.memory_bytes.mid))
             local->workload = std::move(*local->otherwise), one = std::move(open);
     }
     if (!one) return none(one.error());

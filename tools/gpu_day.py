@@ -485,17 +485,17 @@ def step_overhead(a):
         return done / (time.monotonic() - began)
     rate(5)
     found = {"none": [], "1": [], "10": []}
-    for _ in range(5):
+    for _ in range(4):
         for kind in found:
             if kind == "none":
-                found[kind].append(rate(6))
+                found[kind].append(rate(4))
             else:
                 with Agent(a.stoker, a.out, period=1 / float(kind)) as agent:
                     agent.wait()
-                    found[kind].append(rate(6))
+                    found[kind].append(rate(4))
     def slower(kind):
         pairs = [1 - other / alone for alone, other in zip(found["none"], found[kind])]
-        half = 2.776 * statistics.stdev(pairs) / len(pairs) ** 0.5  # Student's t, 4 degrees
+        half = 3.182 * statistics.stdev(pairs) / len(pairs) ** 0.5  # Student's t, 3 degrees
         return {"mean": statistics.fmean(pairs), "low": statistics.fmean(pairs) - half, "high": statistics.fmean(pairs) + half}
     return {"products_per_s": found, "slower_at_1_hz": slower("1"), "slower_at_10_hz": slower("10")}
 
@@ -582,7 +582,7 @@ def step_runs(a):
 
 def step_models(a):
     """Known models beside what was predicted of them (tools/gpu_day_models.py)."""
-    done = subprocess.run([a.python, os.path.join(HERE, "gpu_day_models.py"), "measure", "--out", a.out, "--seconds", str(a.models_s)] + (["--tiny"] if a.rehearsal else []),
+    done = subprocess.run([a.python, os.path.join(HERE, "gpu_day_models.py"), "measure", "--out", a.out, "--seconds", str(a.models_s), "--visit", str(a.visit)] + (["--tiny"] if a.rehearsal else []),
                           stdin=subprocess.DEVNULL, stdout=None, stderr=subprocess.PIPE, text=True, timeout=a.models_s + 90)
     if done.returncode != 0:
         raise RuntimeError(done.stderr[-1500:])
@@ -703,6 +703,7 @@ def main():
     one.add_argument("--steps", help="these alone, of any part: abi,record")
     one.add_argument("--runs", default=",".join(RUNS), help="of the step runs")
     one.add_argument("--run-s", dest="run_s", type=float, default=20)
+    one.add_argument("--visit", type=int, default=1, help="which models, of the step models")
     one.add_argument("--models-s", dest="models_s", type=float, default=240)
     one.add_argument("--python", default=sys.executable, help="the one with PyTorch")
     one.add_argument("--rehearsal", action="store_true", help="small, and on a processor")

@@ -529,24 +529,63 @@ def step_energy_and_owners(a):
             w.wait()
 
 
-RUNS = ("healthy", "planned", "single", "starved", "host-bound", "neighbour", "copies")
-PLANNED = """name: planned
+RUNS = ("healthy", "single", "starved", "host-bound", "neighbour", "copies")
+# Trainings against their plans; the last one after the three before it taught.
+PLANNED_RUNS = (("gpt2-medium", 1024, 16), ("qwen2.5-0.5b", 1024, 8), ("llama-3.2-1b", 2048, 4), ("tinyllama-1.1b", 2048, 4))
+PLANNED = """name: {model}
 kind: training
-model: gpt2-medium
-data: {{tokens: {tokens}, sequence: 1024}}
-batch: {{global_examples: 16}}
+model: {model}
+data: {{tokens: {tokens}, sequence: {sequence}}}
+batch: {{global_examples: {batch}}}
 precision: bf16
 optimizer: adamw
 framework: transformers
-where: {{cloud: on-prem, nodes: [{{name: here, gpu: {gpu}, gpus: 1, vcpus: 16, memory: 100GiB}}]}}
 run:
-  command: [{python}, {program}, planned, "{seconds}"]
+  command: [{python}, {program}, planned, "{seconds}", {device}, {model}, "{sequence}", "{batch}"]
   gpus: 1
 """
 
 
+class Runs:
+    """A folder of runs, and what stoker says of them."""
+
+    def __init__(self, a, name):
+        self.a, self.state = a, os.path.join(a.out, ".state-" + name)
+        self.environment = dict(os.environ, STOKER_FOLDER=self.state, XDG_DATA_HOME=self.state + "-data", NO_COLOR="1", COLUMNS="110")
+
+    def ask(self, *words, limit_s=60):
+        return subprocess.run([self.a.stoker, *words], cwd=self.a.out, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit_s).stdout
+
+    def run(self, words, run, look=False):
+        began = time.monotonic()
+        process = subprocess.Popen([self.a.stoker, "run", *words], cwd=self.a.out, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        seen = {}
+        if look:
+            time.sleep(self.a.run_s + 3)  # the program begins in a few seconds, and works for run_s
+            seen = {" ".join(w): self.ask(*w) for w in (["gpu"], ["gpu", "processes"], ["top", "--once"], ["ps"])}
+        try:
+            told, _ = process.communicate(timeout=self.a.run_s * 3 + 60)
+        except subprocess.TimeoutExpired:
+            self.ask("cancel", run)
+            process.terminate()
+            told, _ = process.communicate(timeout=30)
+        log = self.ask("logs", run)[-1500:]
+        try:
+            causes = json.loads(self.ask("explain", run, "-o", "json"))["causes"]
+        except (ValueError, KeyError):
+            causes = []
+        found = {"exit": process.returncode, "told": told[-2500:], "log": log, "explained": self.ask("explain", run)[-6000:], "described": self.ask("describe", run)[-3000:],
+                 "causes": [each["cause"] for each in causes], "took_s": round(time.monotonic() - began, 1), "seen": seen}
+        print(f"  {' '.join(words[-4:])}: exit {found['exit']}, {found['causes']}, {log.strip().splitlines()[-1] if log.strip() else ''}", flush=True)
+        return found
+
+    def end(self):
+        for folder in (self.state, self.state + "-data"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def step_runs(a):
-    """Trainings with the hook as runs of stoker: one that is well, one against its plan, five with a fault; and what is said of each."""
+    """Trainings with the hook as runs of stoker: one that is well, five with a fault; and what is said of each."""
     if not a.rehearsal:
         try:
             import torch  # noqa: F401
@@ -554,29 +593,30 @@ def step_runs(a):
             raise NotHere("PyTorch")
     program, found = os.path.join(HERE, "gpu_day_train.py"), {}
     for kind in a.runs.split(","):
-        began, state = time.monotonic(), os.path.join(a.out, ".state-" + kind)
-        environment = dict(os.environ, STOKER_FOLDER=state, NO_COLOR="1", COLUMNS="110")
-        words = [*([] if a.rehearsal else ["--gpus", "1"]), "--", a.python, program, kind, str(a.run_s), *(["cpu"] if a.rehearsal else [])]
-        if kind == "planned":
-            gpu = "H200" if "H200" in call(a.stoker, "gpu", "-o", "json") else "H100-SXM"
-            text = PLANNED.format(tokens=16 * 1024 * 150, gpu=gpu, python=a.python, program=program, seconds=a.run_s)
-            if a.rehearsal:
-                text = text.replace("\"]", "\", cpu]").replace("  gpus: 1\n", "")
-            with open(os.path.join(a.out, "planned.yaml"), "w") as file:
-                file.write(text)
-            words = ["planned.yaml"]
-        done = subprocess.run([a.stoker, "run", *words], cwd=a.out, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=a.run_s * 3 + 60)
-        def ask(*asked):
-            return subprocess.run([a.stoker, *asked], cwd=a.out, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
-        log = ask("logs", "r-1")[-1500:]
-        try:
-            causes = json.loads(ask("explain", "r-1", "-o", "json"))["causes"]
-        except (ValueError, KeyError):
-            causes = []
-        found[kind] = {"exit": done.returncode, "told": (done.stdout + done.stderr)[-1500:], "log": log, "explained": ask("explain", "r-1")[-6000:],
-                       "causes": [each["cause"] for each in causes], "took_s": round(time.monotonic() - began, 1)}
-        shutil.rmtree(state, ignore_errors=True)
-        print(f"  {kind}: exit {done.returncode}, {found[kind]['causes']}, {log.strip().splitlines()[-1] if log.strip() else ''}", flush=True)
+        runs = Runs(a, kind)
+        found[kind] = runs.run([*([] if a.rehearsal else ["--gpus", "1"]), "--", a.python, program, kind, str(a.run_s), *(["cpu"] if a.rehearsal else [])], "r-1", look=kind == "healthy")
+        found[kind]["usage"] = runs.ask("usage", "--gpus")
+        runs.end()
+    return {"runs": found}
+
+
+def step_planned(a):
+    """Trainings of known models as runs of their own plans; what three of them teach the fourth."""
+    program, found, runs = os.path.join(HERE, "gpu_day_train.py"), {}, Runs(a, "planned")
+    for number, (model, sequence, batch) in enumerate(PLANNED_RUNS, 1):
+        if a.rehearsal:
+            sequence, batch = 64, 1
+        text = PLANNED.format(model=model, tokens=batch * sequence * 150, sequence=sequence, batch=batch, python=a.python, program=program, seconds=a.run_s, device="cpu" if a.rehearsal else "cuda")
+        if a.rehearsal:
+            text = text.replace("  gpus: 1\n", "")
+        with open(os.path.join(a.out, "planned.yaml"), "w") as file:
+            file.write(text)
+        if number == len(PLANNED_RUNS):
+            found["calibrate"] = runs.ask("calibrate", "add", *(f"r-{i}" for i in range(1, number)))
+        found[model] = runs.run(["planned.yaml"], f"r-{number}")
+    found["calibrated"] = runs.ask("calibrate", "show")
+    found["usage"] = runs.ask("usage", "--gpus")
+    runs.end()
     return {"runs": found}
 
 
@@ -617,7 +657,7 @@ def step_raw(a):
     return {"bytes": sizes, "read_back": read.stdout[-3000:] + read.stderr[-500:]}
 
 
-PARTS = {1: (step_abi, step_record, step_three_readers, step_raw, step_scrapes), 2: (step_rates, step_burn_in, step_phases), 3: (step_models, step_runs), 4: (step_overhead, step_energy_and_owners)}
+PARTS = {1: (step_abi, step_record, step_three_readers, step_raw, step_scrapes), 2: (step_rates, step_burn_in, step_phases), 3: (step_models, step_runs, step_planned), 4: (step_overhead, step_energy_and_owners)}
 
 
 def run(a):

@@ -1,6 +1,7 @@
 """Trainings with the hook, as runs of stoker on a board, for gpu_day.py: one that is well, and some with a fault that somebody could have made.
 
-    gpu_day_train.py healthy|single|starved|host-bound|neighbour|copies|planned [SECONDS] [cpu]
+    gpu_day_train.py healthy|single|starved|host-bound|neighbour|copies [SECONDS] [cuda|cpu]
+    gpu_day_train.py planned SECONDS cuda|cpu MODEL SEQUENCE BATCH      a known model, for a run of its plan
 """
 import os
 import subprocess
@@ -22,7 +23,8 @@ NEIGHBOUR = ("import sys,time,torch\nx=torch.randn(4096,4096,device='cuda',dtype
 class Documents(torch.utils.data.Dataset):
     """Windows of a text; each takes `slow_s` to make, as a tokenizer in the way would."""
 
-    def __init__(self, slow_s=0.0):
+    def __init__(self, context, slow_s=0.0):
+        self.context = context
         with open(os.path.join(ROOT, "examples", "train-tiny", "corpus.txt"), "rb") as file:
             self.data = torch.tensor([min(b + 3, tiny.VOCABULARY - 1) for b in file.read()])
         self.slow_s = slow_s
@@ -33,8 +35,8 @@ class Documents(torch.utils.data.Dataset):
     def __getitem__(self, at):
         if self.slow_s:
             time.sleep(self.slow_s)
-        at = at * 7919 % (len(self.data) - CONTEXT - 1)
-        return self.data[at:at + CONTEXT + 1]
+        at = at * 7919 % (len(self.data) - self.context - 1)
+        return self.data[at:at + self.context + 1]
 
 
 def main():
@@ -45,14 +47,16 @@ def main():
     small = kind == "host-bound" or device == "cpu"
     shape = (64, 48 if device == "cuda" else 2, 4) if small else (1024, 16, 16)
     batch = 1 if small else BATCH
+    context = CONTEXT
     if kind == "planned":
         import gpu_day_models
-        model = gpu_day_models.build(torch, "gpt2-medium", device, device == "cpu", torch.float32)
+        context, batch = int(sys.argv[5]), int(sys.argv[6])
+        model = gpu_day_models.build(torch, sys.argv[4], device, device == "cpu", torch.float32)
     else:
         model = tiny.Model(*shape, CONTEXT).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
-    stoker_torch.attach(optimizer, tokens=batch * CONTEXT)
-    loader = torch.utils.data.DataLoader(Documents(0.02 if kind == "starved" else 0), batch_size=batch, num_workers=0)
+    stoker_torch.attach(optimizer, tokens=batch * context)
+    loader = torch.utils.data.DataLoader(Documents(context, 0.02 if kind == "starved" else 0), batch_size=batch, num_workers=0)
     neighbour = subprocess.Popen([sys.executable, "-c", NEIGHBOUR, str(seconds + 30)], start_new_session=True) if kind == "neighbour" else None
     ballast = torch.empty(1 << 30, dtype=torch.uint8) if kind == "copies" else None  # pageable: what a cache of features on the host costs
     parameters = sum(p.numel() for p in model.parameters())
@@ -81,8 +85,8 @@ def main():
             neighbour.kill()
             neighbour.wait()
     a_step = (time.perf_counter() - began) / (steps - 5)
-    print(f"{kind}: {parameters} parameters, {steps} steps, {a_step * 1e3:.1f} ms a step, {batch * CONTEXT / a_step:.0f} tokens/s, "
-          f"{6 * parameters * batch * CONTEXT / a_step / 1e12:.1f} TFLOP/s by 6ND", flush=True)
+    print(f"{kind}: {parameters} parameters, {steps} steps, {a_step * 1e3:.1f} ms a step, {batch * context / a_step:.0f} tokens/s, "
+          f"{6 * parameters * batch * context / a_step / 1e12:.1f} TFLOP/s by 6ND", flush=True)
 
 
 if __name__ == "__main__":

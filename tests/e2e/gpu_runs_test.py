@@ -131,7 +131,7 @@ def test_the_gpu_day_runs_on_the_double(t):
         check(done.returncode == 0, done.stdout + done.stderr)
         parts[part] = json.load(open(os.path.join(out, f"part-{part}.json")))
     steps = parts[1]["steps"]
-    check(parts[1]["machine"]["double"] and set(steps) == {"abi", "record", "three_readers", "scrapes"} and all("found" in s for s in steps.values()), f"{steps}")
+    check(parts[1]["machine"]["double"] and set(steps) == {"abi", "record", "three_readers", "raw", "scrapes"} and all("found" in s for s in steps.values()), f"{steps}")
     readers = steps["three_readers"]["found"]
     check(readers["equal"] == readers["of"] == 18, f"not what nvidia-smi told: {[r for r in readers['rows'] if not r[4]]}")
     check(steps["scrapes"]["found"]["gpus"] == 2 and steps["scrapes"]["found"]["pss_kib"] < 64 * 1024, f"{steps['scrapes']}")

@@ -62,5 +62,7 @@ Result<PricePageReport> apply_retail_prices(const Document& document, std::strin
 //    capex: {price: $250k, years: 4, power_watts: 10200, usd_per_kwh: 0.12}, count: 4}
 // Its cloud and its region are "on-prem"; its price is Pricing::owned. Returns the index of the node type.
 Result<int> add_on_prem_node(const Node& node, Catalog& catalog);
+// Its description names its GPUs, and not both of processors and memory: those are assumed.
+bool host_is_assumed(const NodeType& node);
 
 }  // namespace stoker

@@ -305,6 +305,22 @@ TEST(OnPrem, IsCalledByItsGpuWhereItHasNoName) {
     EXPECT_FALSE(add_on_prem_node(yaml("{vcpus: 16, memory: 64GiB}").root(), catalog).ok());
 }
 
+// Who has a workstation knows its boards: what is around them is assumed, and told (plan).
+TEST(OnPrem, NeedsNoMoreThanItsGpus) {
+    Catalog catalog = shipped();
+    const auto index = add_on_prem_node(yaml("{gpu: RTX 4090, gpus: 2}").root(), catalog);
+    ASSERT_TRUE(index.ok()) << index.error().text();
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(*index)];
+    EXPECT_TRUE(host_is_assumed(node));
+    EXPECT_EQ(node.vcpus, 16);
+    EXPECT_EQ(node.cores, 8);
+    EXPECT_NEAR(node.memory.v, 4 * node.accelerator_memory.v, 1);
+    const auto said =
+        add_on_prem_node(yaml("{gpu: RTX 4090, gpus: 1, vcpus: 12, memory: 64GiB, name: b}").root(), catalog);
+    ASSERT_TRUE(said.ok());
+    EXPECT_FALSE(host_is_assumed(catalog.node_types()[static_cast<std::size_t>(*said)]));
+}
+
 // A GPU that no table has is described by its memory, bandwidth and rates.
 TEST(OnPrem, TakesAGpuOfItsOwn) {
     Catalog catalog = shipped();

@@ -11,6 +11,7 @@
 namespace stoker {
 namespace {
 
+constexpr const char* kHostAssumed = "vcpus and memory are not both given";
 constexpr double kHoursPerYear = 8766;  // with a quarter of a leap day
 
 // Reads a quantity that people write with a unit ("80GB", "$250k"); a bare number is taken in `bare_unit`.
@@ -29,13 +30,15 @@ public:
         node.name = name_of_node();
         if (node.name.size() > 100) in_.problem("\"name\" is longer than 100 characters", in_.find({"name"}));
         node.family = node.name;
-        node.vcpus = in_.required_integer({"vcpus"}, 1, 100'000);
-        node.cores = in_.integer({"cores"}, 1, 100'000).value_or(std::max(1, node.vcpus / 2));
-        node.memory = Bytes(bytes(in_, "memory", kGiB, true));
+        const bool gpu = in_.has({"gpu"});
+        if (!gpu || in_.has({"vcpus"})) node.vcpus = in_.required_integer({"vcpus"}, 1, 100'000);
+        if (!gpu || in_.has({"memory"})) node.memory = Bytes(bytes(in_, "memory", kGiB, true));
         node.available = in_.integer({"count"}, 1, 1'000'000).value_or(0);
         node.ethernet_gbps = in_.number({"ethernet_gbps"}, 0, 1e6).value_or(0);
         std::optional<Accelerator> own;
         read_gpu(node, own);
+        assume_host(node);
+        node.cores = in_.integer({"cores"}, 1, 100'000).value_or(std::max(1, node.vcpus / 2));
         read_cpu(node);
         read_rdma(node);
         const std::string link = read_gpu_link(node, own);
@@ -170,6 +173,19 @@ private:
         node.accelerator_memory = known.usable_memory;
     }
 
+    // What is around the GPUs hardly changes a plan of them: as GPU machines are sold.
+    void assume_host(NodeType& node) {
+        if (!(node.accelerators > 0) || (in_.has({"vcpus"}) && in_.has({"memory"}))) return;
+        node.note = kHostAssumed;
+        const auto usual = [&](const char* name, double otherwise) {
+            const Constant* constant = catalog_.constant(name);  // a catalogue of before has none
+            return constant != nullptr ? constant->value : otherwise;
+        };
+        if (!in_.has({"vcpus"})) node.vcpus = static_cast<int>(usual("own_vcpus_per_gpu", 8) * node.accelerators);
+        if (!in_.has({"memory"}))
+            node.memory = node.accelerator_memory * (usual("own_memory_per_gpu_memory", 2) * node.accelerators);
+    }
+
     Accelerator read_own_gpu(const Node& gpu) {
         FieldReader in(gpu, problems_);
         check_keys(gpu, {"memory", "bandwidth", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "power_watts",
@@ -296,6 +312,10 @@ private:
 };
 
 }  // namespace
+
+bool host_is_assumed(const NodeType& node) {
+    return node.cloud == "on-prem" && node.note == kHostAssumed;
+}
 
 Result<int> add_on_prem_node(const Node& node, Catalog& catalog) {
     if (!node.is_mapping()) {

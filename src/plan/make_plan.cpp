@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/azure_answers.h"
 #include "plan/advice/advice.h"
 #include "plan/chance.h"
 #include "plan/constraints/constraint.h"
@@ -176,6 +177,10 @@ void say_own_machines(Plan& plan, const Catalog& catalog) {
         plan.workload.assumptions.push_back(
             fmt::format("about {:.0f} Gb/s of Ethernet between the machines, since ethernet_gbps is not given",
                         catalog.links()[static_cast<std::size_t>(node.link_across)].bandwidth.v * 8 / 1e9));
+    if (host_is_assumed(node))
+        plan.workload.assumptions.push_back(
+            fmt::format("{} has {} vCPUs and {} of memory, since vcpus and memory are not both given", node.name,
+                        node.vcpus, format_bytes_gib(node.memory)));
     if (node.cpu_assumed && !node.has_gpu() && plan.workload.model_known)
         plan.workload.assumptions.push_back(
             fmt::format("the processors of {} are as fast as {}, since cpu is not given", node.name,

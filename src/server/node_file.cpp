@@ -154,6 +154,15 @@ std::vector<NodeInfo> read_nodes(const Node& list, Catalog& catalog, Problems& p
         }
         // Adding one may move the others.
         const NodeType& type = catalog.node_types()[static_cast<std::size_t>(*index)];
+        if (host_is_assumed(type)) {
+            // A plan may assume them; what is offered to runs may not.
+            for (const char* key : {"vcpus", "memory"})
+                if (item->find(key) == nullptr)
+                    problems.push_back({fmt::format("\"{}\" is missing", key),
+                                        "runs are given processors and memory of the node: say what it has",
+                                        item->pos});
+            continue;
+        }
         const std::string topology = placing.topology(*item);
         const auto files = placing.devices(*item, type.whole_gpus(), std::max(1, type.available));
         const std::string doctor = placing.doctor(*item, std::max(1, type.available));
@@ -192,8 +201,10 @@ std::shared_ptr<const RecordInfo> node_entry_record() {
     record->description = "A machine that the server may give work to, as in the file of stoker up --nodes.";
     record->fields = {
         row("name", "text", "What it is called; with count, NAME-1, NAME-2 and so on.", "rack-1", true),
-        row("vcpus", "whole number", "Logical processors.", "96", true),
-        row("memory", "bytes or number of GiB", "Host memory.", "1900GiB", true),
+        row("vcpus", "whole number",
+            "Logical processors. A plan of a machine with GPUs assumes 8 a GPU; a server has to know.", "96", true),
+        row("memory", "bytes or number of GiB",
+            "Host memory. A plan of a machine with GPUs assumes twice theirs; a server has to know.", "1900GiB", true),
         row("cores", "whole number", "Physical cores; half of vcpus when nothing is said.", "48"),
         row("gpu", "text or a mapping", "Model of its GPUs, by a name of the catalogue, or one of your own.",
             "H100-SXM"),

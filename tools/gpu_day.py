@@ -263,7 +263,63 @@ class Agent:
         return found
 
     def cpu_s(self):
-        return sum(sum(map(int, open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()[11:13])) for p in self.pids()) / os.sysconf("SC_CLK_TCK")
+        return sum(map(self.cpu_s_of, self.pids()))
+
+    @staticmethod
+    def cpu_s_of(pid):
+        return sum(Agent.user_and_kernel_s(pid).values())
+
+    @staticmethod
+    def user_and_kernel_s(pid):
+        """By the scheduler's count where the kernel has one: ticks of 10 ms miss what runs for a tenth of one. How much of it is the
+        kernel's is known by ticks alone."""
+        user, kernel = (int(word) / os.sysconf("SC_CLK_TCK") for word in open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[11:13])
+        try:
+            exact = sum(int(open(f"/proc/{pid}/task/{task}/schedstat").read().split()[0]) for task in os.listdir(f"/proc/{pid}/task")) / 1e9
+        except (OSError, ValueError, IndexError):
+            exact = 0
+        if exact <= 0:
+            return {"user": user, "kernel": kernel}
+        share = kernel / (user + kernel) if user + kernel > 0 else 0
+        return {"user": exact * (1 - share), "kernel": exact * share}
+
+    def threads_s(self, pid):
+        """Seconds of processors of each thread, by name: which of them uses them."""
+        found = {}
+        for task in os.listdir(f"/proc/{pid}/task"):
+            try:
+                name = open(f"/proc/{pid}/task/{task}/comm").read().strip()
+                found[name] = found.get(name, 0) + int(open(f"/proc/{pid}/task/{task}/schedstat").read().split()[0]) / 1e9
+            except (OSError, ValueError, IndexError):
+                pass
+        return found
+
+    def parts(self):
+        """The agent and its sampler, by name."""
+        return {"agent" if pid == self.process.pid else "sampler": pid for pid in self.pids()}
+
+    @staticmethod
+    def memory_kib(pid):
+        """Of one process: proportional, what it alone has written, and how much is mapped from NVIDIA's library or belongs to its heap."""
+        found = {"pss": 0, "private_dirty": 0, "nvidia_pss": 0, "nvidia_private_dirty": 0, "heap_pss": 0, "anonymous_pss": 0, "stoker_pss": 0, "device_pss": 0}
+        path = ""
+        for line in open(f"/proc/{pid}/smaps"):
+            head = re.match(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+ *(.*)", line)
+            if head:
+                path = head.group(1)
+                continue
+            name, _, value = line.partition(":")
+            if name not in ("Pss", "Private_Dirty"):
+                continue
+            kib, key = int(value.split()[0]), name.lower()
+            found[key] += kib
+            if "libnvidia" in path:
+                found["nvidia_" + key] += kib
+            elif name == "Pss":
+                kind = "device" if path.startswith("/dev/nvidia") else "heap" if path == "[heap]" else "anonymous" if not path else "stoker" if path.endswith("/stoker") else ""
+                if kind:
+                    found[kind + "_pss"] += kib
+        return found
 
     def rss_kib(self):
         """Proportional: what parent and child share counts once."""
@@ -337,7 +393,21 @@ def step_three_readers(a):
 
 
 def step_scrapes(a):
-    """4: what a scrape costs, memory and processors at one reading a second."""
+    """4: what a scrape costs, memory and processors at one reading a second: of agent and sampler apart, by thread."""
+    # A witness looks at the first bytes of a board's configuration space each second; in a virtual machine each word of it may be a trap.
+    config_us = {}
+    for device in sorted(os.listdir("/sys/bus/pci/devices")) if os.path.isdir("/sys/bus/pci/devices") else ():
+        folder = "/sys/bus/pci/devices/" + device
+        try:
+            if open(folder + "/vendor").read().strip() != "0x10de":
+                continue
+            for size in (4, 64, 4096):
+                began = time.perf_counter()
+                with open(folder + "/config", "rb", buffering=0) as file:
+                    got = len(file.read(size))
+                config_us[f"{device}: {got} of {size} bytes"] = round((time.perf_counter() - began) * 1e6, 1)
+        except OSError:
+            pass
     with Agent(a.stoker, a.out) as agent:
         agent.wait()
         time.sleep(3)
@@ -347,16 +417,21 @@ def step_scrapes(a):
             agent.get("/metrics")
             took.append(time.perf_counter() - at)
         scraped_cpu = agent.cpu_s() - before_cpu
-        idle_cpu, idle_began = agent.cpu_s(), time.monotonic()
+        parts = agent.parts()
+        used = lambda: {name: dict(Agent.user_and_kernel_s(pid), threads=agent.threads_s(pid)) for name, pid in parts.items()}
+        idle_cpu, idle_began, before = agent.cpu_s(), time.monotonic(), used()
         time.sleep(float(os.environ.get("STOKER_GPU_DAY_IDLE_S", "30")))  # a rehearsal needs no figure
-        idle = (agent.cpu_s() - idle_cpu) / (time.monotonic() - idle_began)
+        idle_s = time.monotonic() - idle_began
+        idle, after = (agent.cpu_s() - idle_cpu) / idle_s, used()
+        cpu = {name: {"user": (after[name]["user"] - before[name]["user"]) / idle_s, "kernel": (after[name]["kernel"] - before[name]["kernel"]) / idle_s,
+                      "threads": {thread: round((s - before[name]["threads"].get(thread, 0)) / idle_s, 6) for thread, s in after[name]["threads"].items()}} for name in parts}
         took.sort()
         collect = [g for g in agent.values().items() if g[0].startswith("stoker_agent_collect_seconds")]
         with open(os.path.join(a.out, "page.txt"), "w") as file:
             file.write(agent.get("/metrics"))
         checked = subprocess.run([a.stoker, "metrics", "check", os.path.join(a.out, "page.txt")], capture_output=True, text=True)
         return {"scrape_ms_p50": took[500] * 1e3, "scrape_ms_p99": took[990] * 1e3, "cpu_s_per_scrape": scraped_cpu / 1000, "cpu_share_at_1_hz": idle,
-                "pss_kib": agent.rss_kib(), "collect_s": dict(collect), "page_check": checked.stdout.strip(), "gpus": len(agent.gpus())}
+                "cpu_share_of_each": cpu, "config_read_us": config_us, "pss_kib": agent.rss_kib(), "memory_kib_of_each": {name: Agent.memory_kib(pid) for name, pid in parts.items()}, "collect_s": dict(collect), "page_check": checked.stdout.strip(), "gpus": len(agent.gpus())}
 
 
 def step_rates(a):

@@ -10,6 +10,9 @@
 //     unplug N                 a board is gone              order N N ...        the indices of boards
 //     process GPU PID BYTES SM [GI]                         xid GPU CODE [TIMES] an event, once for each line
 //     text GPU KEY TEXT        a text
+//   STOKER_NVML_COSTS=FILE     how long calls take, as a board was measured: lines "CALL US", "field ID US" of nvmlDeviceGetFieldValues
+//                              and "gpm ID US" of nvmlGpmMetricsGet. The processor is kept busy for so long.
+//   STOKER_NVML_SPENT=FILE     16 doubles, one for each board: microseconds that its calls cost so far by that file, whatever the clock says
 // Compiled with -DOLD_DRIVER, it has none of the symbols that came after driver 450: callers must fall back.
 // Structures are written down here once more, on their own, so that a mistake of the reader's is not repeated in silence.
 #define _GNU_SOURCE
@@ -17,8 +20,10 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +113,45 @@ static void load_profile(void) {
         if (!b.texts[2][0] || board_count > 1) snprintf(boards[i].texts[2], 96, "00000000:%02X:00.0", 0x1b + 0x11 * i);
         if (!b.texts[4][0] || board_count > 1) snprintf(boards[i].texts[4], 96, "16503220%05d", i);
     }
+}
+static struct { char call[64]; unsigned id; double us; } costs[256];
+static int cost_count = -1;
+static double* spent;
+static void load_costs(void) {  // under the mutex
+    const char *path = getenv("STOKER_NVML_COSTS"), *told = getenv("STOKER_NVML_SPENT");
+    cost_count = 0;
+    FILE* f = path ? fopen(path, "r") : NULL;
+    char line[256];
+    for (int n = 1; f && fgets(line, sizeof line, f); ++n) {
+        if (line[0] == '#' || line[0] == '\n') continue;
+        unsigned id = 0;
+        double us = 0;
+        char call[64];
+        if (sscanf(line, "field %u %lf", &id, &us) == 2) strcpy(call, "field");
+        else if (sscanf(line, "gpm %u %lf", &id, &us) == 2) strcpy(call, "gpm");
+        else if (sscanf(line, "%63s %lf", call, &us) != 2) broken(path, n, line);
+        if (cost_count == 256) broken(path, n, line);
+        snprintf(costs[cost_count].call, 64, "%s", call);
+        costs[cost_count].id = id, costs[cost_count++].us = us;
+    }
+    if (path && !f) broken(path, 0, "no such file\n");
+    if (f) fclose(f);
+    const int fd = told ? open(told, O_RDWR | O_CREAT, 0644) : -1;
+    if (fd >= 0 && ftruncate(fd, BOARDS * sizeof(double)) == 0) {
+        void* const at = mmap(NULL, BOARDS * sizeof(double), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (at != MAP_FAILED) spent = at;
+    }
+    if (fd >= 0) close(fd);
+}
+static void take_time(int b, const char* call, unsigned id) {
+    double us = 0;
+    pthread_mutex_lock(&mutex);
+    if (cost_count < 0) load_costs();
+    for (int i = 0; i < cost_count; ++i)
+        if (costs[i].id == id && strcmp(costs[i].call, call) == 0) us = costs[i].us;
+    if (spent && b >= 0 && b < BOARDS) spent[b] += us;
+    pthread_mutex_unlock(&mutex);
+    for (const double end = now_s() + us * 1e-6; us > 0 && now_s() < end;) {}
 }
 static void load_script(void) {  // under the mutex
     const char* path = getenv("STOKER_NVML_SCRIPT");
@@ -200,6 +244,7 @@ static ret_t enter(int b, const char* call) {
     if (hang)
         for (;;) pause();
     if (slow_ms > 0) usleep((useconds_t)slow_ms * 1000);
+    take_time(b, call, 0);
     if (fail >= 0) return fail;
     if (!initialised && strcmp(call, "nvmlInit_v2") != 0) return UNINIT;
     if (!plugged) return LOST;
@@ -481,6 +526,7 @@ API ret_t nvmlDeviceGetFieldValues(dev_t_ d, int n, field_t* out) {
     for (int i = 0; i < n; ++i) {
         double v;
         out[i].result = UNSUPPORTED;
+        take_time(board_of(d), "field", out[i].id);
         for (unsigned k = 0; k < sizeof kFields / sizeof *kFields; ++k) {
             if (kFields[k].id != out[i].id || !get(board_of(d), kFields[k].key, &v)) continue;
             out[i].type = kFields[k].type, out[i].result = OK, any = 1;
@@ -533,6 +579,7 @@ API ret_t nvmlDeviceGetProcessUtilization(dev_t_ d, usage_t* out, unsigned* coun
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < process_count; ++i) {
         if (processes[i].board >= 0 && processes[i].board != board_of(d)) continue;
+        if (processes[i].sm == 0) continue;  // an H200 told of those alone that had worked, and returned 6 when none had
         if (out && n < *count) out[n].pid = (unsigned)processes[i].pid, out[n].at = (unsigned long long)(now_s() * 1e6), out[n].sm = (unsigned)processes[i].sm, out[n].mem = 0, out[n].enc = out[n].dec = 0;
         ++n;
     }
@@ -619,7 +666,7 @@ API ret_t nvmlDeviceGetComputeRunningProcesses_v3(dev_t_ d, unsigned* count, pro
 typedef struct { unsigned version, supported; } gpm_support_t;
 API ret_t nvmlGpmQueryDeviceSupport(dev_t_ d, gpm_support_t* out) {
     ENTER(d);
-    if (out->version != 1 && out->version != (sizeof(gpm_support_t) | 1u << 24)) return VERSION;
+    if (out->version != 1) return VERSION;  // driver 580.159.04 refused the form with the size
     out->supported = 0;
     get_uint(board_of(d), "gpm", &out->supported);
     return OK;
@@ -643,6 +690,7 @@ API ret_t nvmlGpmMetricsGet(gpm_get_t* out) {
     if (out->second->at - out->first->at < 0.1) return INVALID;  // the header: more than 100 ms apart
     for (unsigned i = 0; i < out->count; ++i) {
         out->metrics[i].result = UNSUPPORTED;
+        take_time(out->first->board, "gpm", out->metrics[i].id);
         for (unsigned k = 0; k < sizeof keys / sizeof *keys; ++k)
             if (keys[k].id == out->metrics[i].id && get(out->first->board, keys[k].key, &out->metrics[i].value)) out->metrics[i].result = OK;
     }

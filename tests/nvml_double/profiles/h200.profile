@@ -1,6 +1,9 @@
 # NVIDIA H200 (Hopper): 143,771 MiB, memory at 3,201 MHz, idle SM clock 345 MHz
-# Invented from data sheets and nvidia-smi outputs in documents: no recording of a board. A recording replaces it
-# (stoker gpu record --profile).
+# Invented from data sheets and nvidia-smi outputs in documents, as one of eight on a baseboard with NVSwitch. Held against a recording of
+# one board (recorded-nvidia-h200.profile, 27 November 2026), what that one says of the card itself was put right here: memory that is
+# reserved (0 before), banks of rows (2560), shutdown at 95 degrees (92; -8 by its own limit), video clocks (1200 now, 1980 at most),
+# 79 W idle (75), no retired pages (3: it remaps rows), a count of corrected PCIe errors. NVLink and the fabric stay as on a
+# baseboard, and MIG as documents have it: that machine had one board without either, and it was not divided.
 driver 580.95.05
 nvml 13.580.95.05
 cuda 13000
@@ -9,14 +12,15 @@ util 0
 mem_util 0
 enc 0
 dec 0
-bar1_used 3145728
-mem_reserved 0
+bar1_used 1703936
+mem_reserved 644939776
 temperature 34
-clock_video 1200
+clock_video 765
 reasons 1
 pstate 0
 persistence 1
 pcie_replay 0
+pcie_correctable 0
 pcie_tx_bytes 0
 pcie_rx_bytes 0
 ecc_mode 1
@@ -32,13 +36,12 @@ ev_sw_thermal_ns 0
 ev_hw_thermal_ns 0
 ev_brake_ns 0
 recovery 0
-retired_pending 0
 name NVIDIA H200
 vbios 96.00.BC.00.01
 mem_total 150754820096
 mem_used 0
 bar1_total 274877906944
-banks_max 2560
+banks_max 3072
 nvlink_links 18
 mig_profile 1g.18gb
 remap_c 0
@@ -76,17 +79,17 @@ mig_most 7
 mig_instances 7
 mig_part 0.125
 t_slowdown 89
-t_shutdown 92
+t_shutdown 95
 t_gpu_max 87
 t_mem_max 95
 mem_temperature 40
 tlimit_slowdown -2
-tlimit_shutdown -5
+tlimit_shutdown -8
 tlimit_gpu 0
 margin 53
 tlimit_mem 0
-power_mw 75000
-power_avg_mw 75000
+power_mw 79000
+power_avg_mw 79000
 limit_mw 700000
 limit_default_mw 700000
 limit_min_mw 200000
@@ -97,7 +100,7 @@ clock_mem 3201
 max_sm 1980
 max_graphics 1980
 max_mem 3201
-max_video 1980
+max_video 1545
 gen 5
 gen_max 5
 width 16

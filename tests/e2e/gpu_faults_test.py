@@ -185,6 +185,25 @@ def test_f32_the_clock_is_set_back_an_hour(t):
     check(board.value("stoker_agent_sampler_restarts_total") == 0, "a clock cost a sampler")
 
 
+def test_of_the_configuration_space_only_the_first_word_is_read(t):
+    """Each word of it is a transaction on the bus, and in a virtual machine a trap: all 4,096 bytes of each board, every second, would
+    cost the node more than everything else that the agent does."""
+    root, boards = os.path.join(t.base, "bus"), 12
+    for number in range(boards):
+        device = os.path.join(root, "sys/bus/pci/devices", f"0000:{number + 16:02x}:00.0")
+        os.makedirs(device)
+        for name, data in (("vendor", b"0x10de\n"), ("class", b"0x030200\n"), ("config", b"\xde\x10\x30\x23" + bytes(4092))):
+            with open(os.path.join(device, name), "wb") as file:
+                file.write(data)
+    board = Board(t, gpus=1, root=root)
+    board.wait_up(1)
+    check(board.value("stoker_gpus", "expected") == boards, "the boards on the bus")
+    read = lambda: int(re.search(r"^rchar: (\d+)", open(f"/proc/{board.agent.pid}/io").read(), re.M).group(1))
+    before = read()
+    time.sleep(10 * 0.2)
+    check(read() - before < boards * 4096, f"{read() - before} bytes read in ten looks")
+
+
 # An agent is on every node, and what it holds is taken from the work there: 16 MiB are allowed to it and its sampler, eight boards and scrapes included.
 def test_agent_and_sampler_are_small(t):
     board = Board(t)

@@ -39,6 +39,7 @@ CASES = [
     ("rows", ("set {} remap_pending 1",), 0.2, ["gpu-memory-errors"]),
     ("single", ("set {} tensor 0", "set {} fp32 60"), 0.2, ["gpu-precision"]),
     ("shared", (), 0.2, ["gpu-neighbour"]),
+    ("held", (), 0.2, []),
     ("idle", ("set {} util 0", "set {} sm_active 0", "set {} tensor 0", "set {} dram 0", "set {} fp32 0", "set {} power_mw 71000", "set {} reasons 1"), None, []),
 ]
 IDLE = "import os, time; open(os.environ['PID_FOLDER'] + '/' + os.environ['BOARD'], 'w').write(str(os.getpid())); time.sleep(20)"
@@ -71,7 +72,8 @@ def test_each_fault_of_a_board_is_found_in_the_run_on_it(t):
     neighbour = subprocess.Popen(["sleep", "600"])
     try:
         processes = [f"process {board} {open(os.path.join(pids, str(board))).read()} 40000000000 90" for board in range(len(CASES))]
-        say(*processes, f"process {[c[0] for c in CASES].index('shared')} {neighbour.pid} 4000000000 30")
+        of = [c[0] for c in CASES].index
+        say(*processes, f"process {of('shared')} {neighbour.pid} 4000000000 30", f"process {of('held')} {neighbour.pid} 4000000000 0")
         runs = {name: f"r-{number + 1}" for number, (name, *_) in enumerate(CASES)}
         for name, *_ in CASES:
             t.wait_state(runs[name], "succeeded", limit_s=120)
@@ -82,6 +84,10 @@ def test_each_fault_of_a_board_is_found_in_the_run_on_it(t):
         told = t.json("explain", runs[name])
         found = [each["cause"] for each in told["causes"] if each["cause"].startswith("gpu-")]
         check(found == expected, f"{name}: found {found}, expected {expected}\n{t.call('explain', runs[name]).stdout}")
+    # Whoever is alone is told so, and so is who has a neighbour that only holds memory: a driver tells nothing of its work.
+    plain = lambda name: " ".join(t.call("explain", runs[name]).stdout.split())
+    check("no other program is on the GPUs" in plain("healthy"), plain("healthy"))
+    check("1 other process is on the GPUs, at work 0.0 % of the time" in plain("held"), plain("held"))
     text = t.call("explain", runs["hot"]).stdout
     check("88 degrees" in text and "its clock is 1,2" in text and "cooling" in text, text)
     text = t.call("explain", runs["narrow"]).stdout

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import time
 import urllib.error
@@ -26,7 +27,7 @@ ANSWER_S = 0.25  # /metrics is answered within this, whatever the driver does; o
 class Board:
     """An agent on the double, with a script of what the boards do."""
 
-    def __init__(self, t, profile="h100", gpus=8, old=False, library=True, script="", options=(), root=None):
+    def __init__(self, t, profile="h100", gpus=8, old=False, library=True, script="", options=(), root=None, period_s=PERIOD_S):
         self.t, self.folder = t, os.path.join(t.base, f"gpu-{time.monotonic_ns()}")
         os.mkdir(self.folder)
         self.library = os.path.join(self.folder, "libnvidia-ml.so.1")
@@ -40,7 +41,7 @@ class Board:
         os.makedirs(os.path.join(self.root, "dev"), exist_ok=True)
         t.environment["STOKER_GPU_ROOT"] = self.root
         port_file = os.path.join(self.folder, "port")
-        self.agent = t.start("agent", "--listen", "127.0.0.1:0", "--port-file", port_file, "--period", str(PERIOD_S), "-q", *options)
+        self.agent = t.start("agent", "--listen", "127.0.0.1:0", "--port-file", port_file, "--period", str(period_s), "-q", *options)
 
         def ready():
             if self.agent.poll() is not None:
@@ -181,6 +182,65 @@ def test_structures_are_those_of_the_published_bindings(t):
     fields = {int(number): metric for number, metric in re.findall(r"\{(\d+), M::(\w+), [\d.e-]+\}", open(os.path.join(folder, "read_gpu.cpp")).read())}
     for metric, number in told["fields"].items():
         check(fields.get(number) == metric, f"field {number} is {names[metric]}, and read as {fields.get(number)}")
+
+
+def test_versions_of_structures_are_those_of_the_published_bindings(t):
+    """Some carry their size in the version and some do not; a real driver refuses the other form, and what it would have told is lost.
+    The double refuses what is not the published one."""
+    told = ask_bindings("print(json.dumps([p.nvmlMemory_v2, p.nvmlMarginTemperature_v1, p.nvmlGpuFabricInfo_v3, p.NVML_GPM_SUPPORT_VERSION, "
+                        "p.NVML_GPM_METRICS_GET_VERSION]))")
+    check(told == [40 | 2 << 24, 8 | 1 << 24, 40 | 3 << 24, 1, 1], f"as published: {told}")
+    Board(t, profile="h200", gpus=1).end()
+    text = t.call("gpu", "abi-check").stdout
+    check("no structure was refused" in text, text)
+    calls = {line.split("  ")[0]: line for line in text.splitlines()}
+    check(re.search(r" 0 x1 ", calls["nvmlGpmQueryDeviceSupport"]), calls["nvmlGpmQueryDeviceSupport"])
+
+
+def test_a_recorded_board_answers_as_it_did(t):
+    """The double with the profile of a real board returns what that board returned, call by call: a test on it is as good as that board."""
+    profiles = os.path.join(DOUBLE, "profiles")
+    recorded = json.load(open(os.path.join(profiles, "recorded-nvidia-h200.json")))
+    Board(t, profile="recorded-nvidia-h200", gpus=1).end()
+    path = os.path.join(t.work, "again.json")
+    t.call("gpu", "record", "--repeat", "4", "--file", path)
+    again = json.load(open(path))
+    check((again["driver"], again["nvml"], again["cuda"]) == (recorded["driver"], recorded["nvml"], recorded["cuda"]), "another driver")
+    values, theirs = again["boards"][0]["values"], recorded["boards"][0]["values"]
+    check(set(values) == set(theirs), f"told here and not there, or the reverse: {sorted(set(values) ^ set(theirs))}")
+    wrong = {k: (v, values[k]) for k, v in theirs.items() if abs(values[k] - v) > 1e-6 * max(1e-9, abs(v))}
+    check(not wrong, f"recorded, and told otherwise: {wrong}")
+    # Of a structure for which two forms were tried, the one that was taken counts.
+    returns = lambda r: {c["call"]: set(c["returns"]) - ({"25"} if len(c["returns"]) > 1 else set()) for c in r["calls"]}
+    mine, board = returns(again), returns(recorded)
+    both = mine.keys() & board.keys()
+    check(len(both) > 45, f"only {len(both)} calls in both")
+    check(not (other := {c: (board[c], mine[c]) for c in both if board[c] != mine[c]}), f"returned there and here: {other}")
+
+
+def test_calls_keep_their_budget_on_a_board_where_they_are_dear(t):
+    """On an H200 one reading of everything is 20 ms of calls, and at one a second it took 3 % of a processor. What calls cost there is
+    spent here, too: they stay within 2 ms a second, and no figure is left out for that."""
+    spent = os.path.join(t.work, "spent")
+    t.environment.update(STOKER_NVML_COSTS=os.path.join(DOUBLE, "profiles", "recorded-nvidia-h200.costs"), STOKER_NVML_SPENT=spent)
+    me = os.getpid()
+    board = Board(t, profile="recorded-nvidia-h200", gpus=1, period_s=1, script=f"process 0 {me} 1000000000 30\nset 0 util 90\nrate 0 energy_mj 600000")
+    us = lambda: struct.unpack("16d", open(spent, "rb").read())[0]
+    board.wait_up(1)
+    settled = time.monotonic() + 12  # a few readings, in which it learns what calls cost
+    names = set()
+    while time.monotonic() < settled:
+        names |= {n for n in board.values() if n.startswith("stoker_gpu") and "_owner_" not in n}  # an owner becomes known
+        time.sleep(0.5)
+    before, began, missing = us(), time.monotonic(), set()
+    while time.monotonic() < began + 20:
+        missing |= names - set(board.values())
+        time.sleep(0.5)
+    a_second = (us() - before) / (time.monotonic() - began)
+    check(a_second <= 2000 * 1.15, f"{a_second:.0f} us of calls a second")
+    check(not missing, f"not always told: {sorted(missing)}")
+    for name in ("sm_active_ratio", "power_watts", "temperature_margin_celsius", "clock_event_seconds_total", "pcie_sent_bytes_total", "ecc_errors_total", "processes"):
+        check(any(n.startswith("stoker_gpu_" + name) for n in names), f"{name} was never told")
 
 
 def test_the_published_bindings_read_the_same_from_the_double(t):

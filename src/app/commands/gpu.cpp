@@ -2,6 +2,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -88,6 +89,42 @@ std::string text_of(const Node& node, std::string_view key) {
     return found ? found->text : "";
 }
 
+// What the agent would ask of each board and how often, by what the recording says it costs; recordings of before have
+// no such part.
+std::string paced_text(const Node& root, const Style& style) {
+    std::string out;
+    const Node* const boards = root.find("boards");
+    if (!boards || !boards->is_sequence()) return out;
+    for (const auto& board : boards->items) {
+        const Node* const paced = board->find("paced");
+        if (!paced || !paced->is_sequence()) continue;
+        std::vector<std::vector<std::string>> rows;
+        std::map<int, double> us_per_s;  // by how often
+        double sum = 0;
+        for (const auto& row : paced->items) {
+            const auto number = [&](std::string_view key) { return row->find(key) ? row->find(key)->number : 0.0; };
+            const int every = static_cast<int>(number("every"));
+            rows.push_back({text_of(*row, "question"), fmt::format("{:.1f}", number("us")),
+                            text_of(*row, "wanted_every") + " to " + text_of(*row, "most_every"), std::to_string(every),
+                            fmt::format("{:.1f}", number("us_per_s"))});
+            us_per_s[every] += number("us_per_s");
+            sum += number("us_per_s");
+        }
+        std::vector<std::string> tiers;
+        for (const auto& tier : us_per_s) tiers.push_back(fmt::format("{:.0f} every {} s", tier.second, tier.first));
+        out += fmt::format("\nGPU {}: {:.0f} us of calls a second at one reading a second: {}\n",
+                           text_of(*board, "index"), sum, join(tiers, ", "));
+        out += table_text(style,
+                          {{"question"},
+                           {"us", Align::right},
+                           {"may be asked every", Align::right},
+                           {"is", Align::right},
+                           {"us/s", Align::right}},
+                          rows, 0);
+    }
+    return out;
+}
+
 std::string calls_text(const Node& root, const Style& style) {
     std::vector<std::vector<std::string>> rows;
     const auto us = [](const Node& node, std::string_view key) {
@@ -99,10 +136,11 @@ std::string calls_text(const Node& root, const Style& style) {
         if (const Node* const told = call->find("returns"))
             for (const Member& entry : told->members) {
                 returns.push_back(fmt::format("{} x{}", entry.key, entry.value->text));
-                if (entry.key == "25") refused += " " + text_of(*call, "call");
             }
+        // One of two forms that was taken is no structure that was refused.
+        if (returns.size() == 1 && returns[0].starts_with("25 ")) refused += " " + text_of(*call, "call");
         rows.push_back({text_of(*call, "call"), text_of(*call, "count"), join(returns, ", "), us(*call, "ns_p50"),
-                        us(*call, "ns_p99"), us(*call, "ns_most")});
+                        us(*call, "ns_p99"), us(*call, "ns_most"), us(*call, "cpu_ns_p50")});
     }
     const Node* const init = root.find("init_ns");
     std::string out = fmt::format("{}\n  driver {}, NVML {}, CUDA {}; nvmlInit took {:.1f} ms\n",
@@ -117,14 +155,16 @@ std::string calls_text(const Node& root, const Style& style) {
     }
     out += refused.empty() ? "  no structure was refused for its version\n"
                            : "  structures refused for their version:" + refused + "\n";
-    return out + table_text(style,
-                            {{"call"},
-                             {"times", Align::right},
-                             {"returns"},
-                             {"p50 us", Align::right},
-                             {"p99 us", Align::right},
-                             {"most us", Align::right}},
-                            rows, 0);
+    out += table_text(style,
+                      {{"call"},
+                       {"times", Align::right},
+                       {"returns"},
+                       {"p50 us", Align::right},
+                       {"p99 us", Align::right},
+                       {"most us", Align::right},
+                       {"cpu us", Align::right}},
+                      rows, 0);
+    return out + paced_text(root, style);
 }
 
 // What a recording must have for calls_text and the profile.

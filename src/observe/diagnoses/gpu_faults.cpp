@@ -93,6 +93,12 @@ DiagnosisVerdict judge_gpu_neighbour(const RunEvidence& evidence) {
     if (gpu_ranks(evidence).empty()) return no_gpu_here();
     const RankEvidence* rank = worst_gpu(evidence, "gpu_other_sm");
     const RankEvidence* shared = worst_gpu(evidence, "gpu_other_instances");
+    const RankEvidence* held = rank_with_most(evidence, "gpu_other");
+    const double others = held == nullptr ? 0 : most_of(*held, "gpu_other");
+    if (rank == nullptr && held != nullptr && others >= 0.5)
+        return diagnosis_silent(
+            fmt::format("how much the {:.0f} other processes on {} work there (gpu_other_sm); the driver does not tell",
+                        others, gpu_of(*held)));
     if (rank == nullptr && shared == nullptr)
         return diagnosis_silent("the processes on the GPUs, by pids of this machine");
     const double sm = rank == nullptr ? 0 : *rank->mean("gpu_other_sm");
@@ -109,8 +115,10 @@ DiagnosisVerdict judge_gpu_neighbour(const RunEvidence& evidence) {
         found.figures = {deciding_figure("other_sm", sm, "of the time", "gpu.other_sm")};
         return diagnosis_found(std::move(found));
     }
+    if (held != nullptr && others < 0.5) return diagnosis_ruled_out("no other program is on the GPUs");
     return diagnosis_ruled_out(sm > 0 || rank != nullptr
-                                   ? fmt::format("others work on the GPUs {} of the time", percent_text(sm))
+                                   ? fmt::format("{:.0f} other process{} on the GPUs, at work {} of the time", others,
+                                                 others < 1.5 ? " is" : "es are", percent_text(sm))
                                    : fmt::format("{:.0f} other instances of the board are held; each has its own part",
                                                  shared->mean("gpu_other_instances").value_or(0)));
 }

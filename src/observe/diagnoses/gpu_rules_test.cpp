@@ -264,6 +264,27 @@ TEST(GpuDiagnoses, NothingIsClaimedOfHealthyTwins) {
     }
 }
 
+// Whoever is alone on a GPU is told so; of a neighbour, whether it works, or that the driver does not say.
+TEST(GpuDiagnoses, OfNeighboursItIsSaidWhatIsKnown) {
+    const auto said = [](std::optional<double> others, std::optional<double> sm) {
+        RunEvidence evidence = healthy_on_gpus();
+        for (RankEvidence& rank : evidence.ranks) {
+            rank.measures.erase("gpu_other"), rank.measures.erase("gpu_other_sm");
+            if (others) set(rank, "gpu_other", *others);
+            if (sm) set(rank, "gpu_other_sm", *sm);
+        }
+        const Diagnoses all = diagnose(evidence);
+        for (const auto* notes : {&all.ruled_out, &all.not_known})
+            for (const auto& note : *notes)
+                if (note.first == "gpu-neighbour") return note.second;
+        return std::string("nothing");
+    };
+    EXPECT_EQ(said(0, 0), "no other program is on the GPUs");
+    EXPECT_EQ(said(1, 0), "1 other process is on the GPUs, at work 0.0 % of the time");
+    EXPECT_NE(said(2, std::nullopt).find("how much the 2 other processes"), std::string::npos) << said(2, std::nullopt);
+    EXPECT_EQ(said(std::nullopt, std::nullopt), "needs the processes on the GPUs, by pids of this machine");
+}
+
 // A host that waits for its data makes the GPU idle; that is one reason and not two.
 TEST(GpuDiagnoses, WhatTheHostWaitsForIsToldOnce) {
     RunEvidence evidence = healthy_on_gpus();

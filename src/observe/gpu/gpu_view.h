@@ -27,6 +27,7 @@ struct GpuDevice {
     std::string stuck_call;                                 // of a board that is slow or hung
     std::array<std::optional<double>, kGpuMetrics> values;  // fresh ones alone; counters never fall
     std::array<double, kGpuMetrics> counted_since{};        // of counters: seconds of the wall clock
+    std::array<double, kGpuMetrics> read_at_s{};            // by the monotonic clock; 0: with the reading as a whole
     std::vector<GpuProcess> processes;
     bool processes_told = false;
     std::uint32_t processes_left_out = 0;

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -206,29 +205,40 @@ void GpuWatch::take_kernel_log(GpuView& view) {
     view.kernel_lost = kernel_.lost();
 }
 
-GpuWatch::Witness GpuWatch::look_at_pci() const {
+GpuWatch::Witness GpuWatch::look_at_pci() {
     Witness witness;
     std::error_code code;
-    const auto text_of = [](const fs::path& path) {
-        std::ifstream file(path, std::ios::binary);
-        std::string text(16, '\0');
-        file.read(text.data(), 16);
-        text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+    // Not one byte more than is asked for: each word of a configuration space is a transaction on the bus, in a virtual
+    // machine a trap to whoever emulates it. A buffered stream would take all 4,096 bytes of it, every second.
+    const auto text_of = [](const fs::path& path, std::size_t bytes) {
+        const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+        std::string text(bytes, '\0');
+        const ssize_t got = file ? ::read(file.get(), text.data(), bytes) : 0;
+        text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
         return text;
     };
     const fs::directory_iterator devices(options_.root + "/sys/bus/pci/devices", code);
     if (code) return witness;
     witness.up = true;
+    std::map<std::string, bool> kinds;
     for (const auto& entry : devices) {
-        if (!text_of(entry.path() / "vendor").starts_with("0x10de")) continue;
-        const std::string kind = text_of(entry.path() / "class");
-        if (!kind.starts_with("0x0300") && !kind.starts_with("0x0302")) continue;
-        const std::string pci = plain_pci(entry.path().filename().string());
+        const std::string name = entry.path().filename().string();
+        // What a device is, it is for as long as it is there.
+        const auto known = pci_kinds_.find(name);
+        const bool board = known != pci_kinds_.end() ? known->second : [&] {
+            if (!text_of(entry.path() / "vendor", 8).starts_with("0x10de")) return false;
+            const std::string kind = text_of(entry.path() / "class", 16);
+            return kind.starts_with("0x0300") || kind.starts_with("0x0302");
+        }();
+        kinds.emplace(name, board);
+        if (!board) continue;
+        const std::string pci = plain_pci(name);
         witness.boards.insert(pci);
         // The vendor above comes from what the kernel remembers; the board itself answers here, or all bits do.
-        const std::string config = text_of(entry.path() / "config");
+        const std::string config = text_of(entry.path() / "config", 4);
         if (config.size() >= 2 && config[0] == '\xff' && config[1] == '\xff') witness.gone.insert(pci);
     }
+    pci_kinds_ = std::move(kinds);
     return witness;
 }
 
@@ -281,10 +291,8 @@ void GpuWatch::read_boards(const Sampler& sampler, GpuView& view, std::int64_t n
             const GpuValue& value = slot->values[m];
             if (value.status != GpuValueStatus::ok) continue;
             const double age_s = static_cast<double>(now_us - value.at_us) * 1e-6;
-            const double often_s =
-                options_.period_s * (rows[m].tier == GpuTier::slow                                            ? 62
-                                     : m == index_of(GpuMetric::encoder) || m == index_of(GpuMetric::decoder) ? 12
-                                                                                                              : 2);
+            // Each comes with when it will be asked again: in the next reading, or later where its call is dear.
+            const double often_s = options_.period_s * (value.every + (value.every <= 1 ? 1 : 2));
             const bool current =
                 rows[m].tier == GpuTier::start || age_s <= often_s + 2 * device.collect_s + options_.slow_s;
             if (!current || device.state == GpuState::stale || device.state == GpuState::hung) {
@@ -297,6 +305,7 @@ void GpuWatch::read_boards(const Sampler& sampler, GpuView& view, std::int64_t n
             } else {
                 device.values[m] = value.value;
             }
+            device.read_at_s[m] = static_cast<double>(value.at_us) * 1e-6;
         }
         device.processes_told = slot->processes_return == 0 && slot->read_at_us != 0 && device.state != GpuState::lost;
         device.processes_left_out = slot->processes_left_out;

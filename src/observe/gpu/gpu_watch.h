@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -57,7 +58,7 @@ private:
     void take_kernel_log(GpuView& view);
     void count_xid(const std::string& pci, int code, std::int64_t now_us, bool from_kernel);
     void read_boards(const Sampler& sampler, GpuView& view, std::int64_t now_us);
-    Witness look_at_pci() const;
+    Witness look_at_pci();
     void add_sysfs(GpuView& view, std::int64_t now_us);
     void add_missing(GpuView& view, const Witness& witness);
 
@@ -81,7 +82,8 @@ private:
     std::map<std::string, GpuDevice> known_;  // whole boards ever seen, by UUID
     std::unique_ptr<SysfsWatch> sysfs_;       // while there are boards of AMD or Intel
     std::int64_t sysfs_looked_us_ = 0;
-    std::set<std::string> fallen_;  // PCI addresses of which the kernel said Xid 79
+    std::map<std::string, bool> pci_kinds_;  // devices on the bus, and whether they are boards of NVIDIA
+    std::set<std::string> fallen_;           // PCI addresses of which the kernel said Xid 79
 };
 
 // What a look costs nobody else: one sampler started, waited for until it has read every board, and ended.

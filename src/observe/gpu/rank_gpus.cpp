@@ -118,16 +118,21 @@ std::vector<GpuReading> GpuReadings::of(const GpuView& view, double now_s) {
         put("gpu_power", device.at(M::power_instant) ? device.at(M::power_instant) : device.at(M::power_average));
 
         Last& last = last_[device.uuid];
-        const double seconds = last.at_s == 0 ? 0 : now_s - last.at_s;
+        // Over the time between the two answers, which may be several looks: until the next answer it stays so.
         const auto rate = [&](M metric) -> std::optional<double> {
             const auto now = device.at(metric);
             if (!now) {
                 last.counters.erase(metric);
                 return std::nullopt;
             }
-            const auto [before, fresh] = last.counters.try_emplace(metric, *now);
-            const double gained = *now - std::exchange(before->second, *now);
-            return fresh || seconds <= 0 ? std::nullopt : std::optional(std::max(0.0, gained) / seconds);
+            const double told_s = device.read_at_s[index_of(metric)], at_s = told_s > 0 ? told_s : now_s;
+            const auto [found, fresh] =
+                last.counters.try_emplace(metric, Counter{.value = *now, .at_s = at_s, .rate = {}});
+            Counter& counter = found->second;
+            if (fresh || at_s <= counter.at_s) return counter.rate;
+            counter.rate = std::max(0.0, *now - counter.value) / (at_s - counter.at_s);
+            counter.value = *now, counter.at_s = at_s;
+            return counter.rate;
         };
         // Time that the clocks were held, as the driver counts it; of an older one what is so at this moment.
         const auto held = [&](std::initializer_list<std::pair<M, M>> reasons) -> std::optional<double> {
@@ -169,7 +174,6 @@ std::vector<GpuReading> GpuReadings::of(const GpuView& view, double now_s) {
         if (!device.whole())
             put("gpu_other_instances",
                 std::max(0.0, held_instances[device.parent_uuid] - (device.processes.empty() ? 0 : 1)));
-        last.at_s = now_s;
         out.push_back(std::move(reading));
     }
     return out;

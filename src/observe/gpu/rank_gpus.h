@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,12 @@ public:
     std::vector<GpuReading> of(const GpuView& view, double now_s);
 
 private:
+    struct Counter {
+        double value = 0, at_s = 0;
+        std::optional<double> rate;
+    };
     struct Last {
-        double at_s = 0;
-        std::map<GpuMetric, double> counters;
+        std::map<GpuMetric, Counter> counters;
         double uncorrected_first = 0;
         bool uncorrected_told = false;
     };

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "observe/gpu/read_gpu.h"
+#include "observe/gpu/read_gpu_call.h"
 
 namespace stoker {
 
@@ -72,6 +72,10 @@ constexpr ProfileKey kProfileKeys[] = {
     {"gen_max", M::pcie_max_generation, 1},
     {"nvlink_tx_kib", M::nvlink_sent, 1.0 / 1024},
     {"nvlink_rx_kib", M::nvlink_received, 1.0 / 1024},
+    {"pcie_tx_mib", M::pcie_sent_rate, 1.0 / 1048576},
+    {"pcie_rx_mib", M::pcie_received_rate, 1.0 / 1048576},
+    {"nvlink_tx_mib", M::nvlink_sent_rate, 1.0 / 1048576},
+    {"nvlink_rx_mib", M::nvlink_received_rate, 1.0 / 1048576},
     {"nvlink_replay", M::nvlink_replays, 1},
     {"nvlink_recovery", M::nvlink_recoveries, 1},
     {"nvlink_crc", M::nvlink_crc, 1},
@@ -112,8 +116,70 @@ constexpr ProfileKey kProfileKeys[] = {
 struct Tally {
     int count = 0;
     std::map<int, int> returns;
-    std::vector<std::int64_t> ns;
+    std::vector<std::int64_t> ns, cpu_ns;
+
+    void add(int code, std::int64_t its_ns, std::int64_t its_cpu_ns) {
+        ++count;
+        ++returns[code];
+        ns.push_back(its_ns), cpu_ns.push_back(its_cpu_ns);
+    }
 };
+using Tallies = std::map<std::string, Tally>;
+
+template <class F>
+int tallied(Tallies& tallies, const char* name, F&& function) {
+    const std::int64_t cpu_began = nvml_thread_cpu_ns();
+    const auto began = std::chrono::steady_clock::now();
+    const int code = function();
+    const auto ended = std::chrono::steady_clock::now();
+    tallies[name].add(code, std::chrono::duration_cast<std::chrono::nanoseconds>(ended - began).count(),
+                      nvml_thread_cpu_ns() - cpu_began);
+    return code;
+}
+
+// What the sampler calls beside the readings: whether the boards are the same, and a wait for events in which none
+// comes, which should cost no processor.
+void record_others(const NvmlCalls& calls, int repeat, Tallies& tallies) {
+    for (int k = 0; k < repeat; ++k) {
+        unsigned count = 0;
+        nvml::Device device = nullptr;
+        if (tallied(tallies, "nvmlDeviceGetCount_v2", [&] { return calls.count(&count); }) != nvml::kOk || count == 0)
+            return;
+        tallied(tallies, "nvmlDeviceGetHandleByIndex_v2", [&] { return calls.by_index(0, &device); });
+    }
+    nvml::EventSet set = nullptr;
+    nvml::Device device = nullptr;
+    unsigned long long types = 0;
+    if (!calls.event_set || !calls.wait_event || !calls.register_events || !calls.event_types ||
+        calls.by_index(0, &device) != nvml::kOk || calls.event_set(&set) != nvml::kOk ||
+        calls.event_types(device, &types) != nvml::kOk)
+        return;
+    calls.register_events(device, types & nvml::kEventXid, set);
+    constexpr unsigned kWaitMs = 250;
+    for (int k = 0; k < 2; ++k) {
+        nvml::EventData event{};
+        tallied(tallies, "nvmlEventSetWait_v2(250)", [&] { return calls.wait_event(set, &event, kWaitMs); });
+    }
+}
+
+std::int64_t median_of(std::vector<std::int64_t> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+// Each question with what it costs and how often it would be asked of this board at one reading a second.
+Json paced_json(const GpuReader& reader) {
+    Json rows = Json::array();
+    for (const GpuReader::Paced& row : reader.paced())
+        rows.push(Json::object()
+                      .set("question", std::string(row.question))
+                      .set("us", row.cost_us)
+                      .set("wanted_every", row.wish.wanted)
+                      .set("most_every", row.wish.most)
+                      .set("every", row.every)
+                      .set("us_per_s", row.cost_us / row.every));
+    return rows;
+}
 
 Json values_of(const GpuSlotData& data) {
     Json values = Json::object();
@@ -124,15 +190,23 @@ Json values_of(const GpuSlotData& data) {
     return values;
 }
 
-std::string profile_of(const GpuSlotData& data, const std::string& driver, const std::string& nvml, int cuda) {
+std::string profile_of(const GpuSlotData& data, const std::string& driver, const std::string& nvml_version, int cuda,
+                       const Tallies& tallies) {
     std::string text = "# Recorded from a board by stoker gpu record.\n";
-    text += fmt::format("driver {}\nnvml {}\ncuda {}\ngpus 1\nname {}\nvbios {}\n", driver, nvml, cuda, data.name,
-                        data.vbios);
+    text += fmt::format("driver {}\nnvml {}\ncuda {}\ngpus 1\nname {}\nvbios {}\n", driver, nvml_version, cuda,
+                        data.name, data.vbios);
     for (const ProfileKey& key : kProfileKeys) {
         const GpuValue& value = data.values[index_of(key.metric)];
         if (value.status != GpuValueStatus::ok) continue;
         text += fmt::format("{} {:.15g}\n", key.key, key.scale == 0 ? 1.0 : value.value * key.scale);
     }
+    // Its call succeeds on a board without a fabric, too, and says state 0; 3: it is part of one.
+    const GpuValue& fabric = data.values[index_of(M::fabric_healthy)];
+    if (fabric.status == GpuValueStatus::ok)
+        text += "fabric_state 3\n";
+    else if (const auto asked = tallies.find("nvmlDeviceGetGpuFabricInfoV");
+             asked != tallies.end() && asked->second.returns.contains(nvml::kOk))
+        text += "fabric_state 0\n";
     return text;
 }
 
@@ -141,7 +215,7 @@ std::string profile_of(const GpuSlotData& data, const std::string& driver, const
 Result<Json> record_gpus(int repeat, double pause_s) {
     TRY(const NvmlLibrary library, open_nvml());
     const NvmlCalls& calls = library.calls;
-    std::map<std::string, Tally> tallies;
+    Tallies tallies;
     const auto began = std::chrono::steady_clock::now();
     const int code = calls.init();
     const auto init_ns =
@@ -165,19 +239,16 @@ Result<Json> record_gpus(int repeat, double pause_s) {
         }
         const auto stamp = std::make_unique<GpuCallStamp>();
         const auto recorder = [&](const NvmlCallRecord& record) {
-            Tally& tally =
-                tallies[record.arguments.empty() ? record.call : fmt::format("{}({})", record.call, record.arguments)];
-            ++tally.count;
-            ++tally.returns[record.code];
-            tally.ns.push_back(record.ns);
+            tallies[record.arguments.empty() ? record.call : fmt::format("{}({})", record.call, record.arguments)].add(
+                record.code, record.ns, record.cpu_ns);
         };
-        GpuReader reader(calls, *stamp, device, recorder);
+        GpuReader reader(calls, *stamp, device, kGpuCallsUsPerS, recorder);
         reader.read_identity(static_cast<int>(i));
         reader.read_start();
         for (int k = 0; k < repeat; ++k) {
-            reader.read_fast();
-            reader.read_processes();
-            reader.read_slow();
+            reader.read(true);
+            // More than twice they are not needed to tell which are dear.
+            if (k == 1 || k == 2) reader.read_each_alone();
             if (k + 1 < repeat) std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
         }
         const GpuSlotData& data = reader.data();
@@ -188,9 +259,11 @@ Result<Json> record_gpus(int repeat, double pause_s) {
                         .set("pci", std::string(data.pci))
                         .set("vbios", std::string(data.vbios))
                         .set("processes", static_cast<std::int64_t>(data.processes))
+                        .set("paced", paced_json(reader))
                         .set("values", values_of(data)));
-        if (profile.empty()) profile = profile_of(data, driver, nvml_text, cuda);
+        if (profile.empty()) profile = profile_of(data, driver, nvml_text, cuda, tallies);
     }
+    record_others(calls, repeat, tallies);
     Json told = Json::array(), missing = Json::array(), older = Json::array();
     for (auto& entry : tallies) {
         std::vector<std::int64_t>& ns = entry.second.ns;
@@ -203,7 +276,8 @@ Result<Json> record_gpus(int repeat, double pause_s) {
                       .set("returns", std::move(returns))
                       .set("ns_p50", ns[ns.size() / 2])
                       .set("ns_p99", ns[std::min(ns.size() - 1, ns.size() * 99 / 100)])
-                      .set("ns_most", ns.back()));
+                      .set("ns_most", ns.back())
+                      .set("cpu_ns_p50", median_of(entry.second.cpu_ns)));
     }
     for (const std::string& name : library.missing) missing.push(name);
     for (const std::string& name : library.older) older.push(name);

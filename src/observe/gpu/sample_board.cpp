@@ -75,7 +75,7 @@ Result<SharedBoard> SharedBoard::open(int fd) {
     if (at == MAP_FAILED)
         return Error(ErrorKind::invalid, fmt::format("descriptor {} cannot be mapped: {}", fd, std::strerror(errno)));
     auto* const board = static_cast<SampleBoard*>(at);
-    if (std::memcmp(board->magic, "STKGPU01", sizeof board->magic) != 0)
+    if (std::memcmp(board->magic, "STKGPU02", sizeof board->magic) != 0)
         return Error(ErrorKind::invalid, fmt::format("descriptor {} is of another version of stoker", fd));
     return SharedBoard(std::move(own), board);
 }

@@ -18,8 +18,9 @@ enum class GpuValueStatus : std::int32_t { absent, ok, unsupported, refused, los
 struct GpuValue {
     double value = 0;
     GpuValueStatus status = GpuValueStatus::absent;
-    std::int32_t code = 0;   // what NVML returned
-    std::int64_t at_us = 0;  // monotonic
+    std::int16_t code = 0;    // what NVML returned
+    std::uint16_t every = 0;  // readings until it is asked again; 0: read once
+    std::int64_t at_us = 0;   // monotonic
 };
 struct GpuProcess {
     std::uint32_t pid = 0;
@@ -60,7 +61,7 @@ struct GpuCallStamp {
 enum class SamplerState : std::int32_t { starting, no_library, init_failed, up, changed };
 
 struct SampleBoard {
-    char magic[8] = {'S', 'T', 'K', 'G', 'P', 'U', '0', '1'};
+    char magic[8] = {'S', 'T', 'K', 'G', 'P', 'U', '0', '2'};
     std::atomic<SamplerState> state{SamplerState::starting};
     std::atomic<std::int32_t> nvml_return{0}, quit{0}, slots{0};
     std::atomic<std::int64_t> heartbeat_us{0};

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "io/small_process.h"
 #include "io/worker.h"
+#include "observe/gpu/call_pace.h"
 #include "observe/gpu/read_gpu.h"
 
 namespace stoker {
@@ -52,7 +53,10 @@ void sleep_until_tick(Clock::time_point& next, double period_s) {
 void sample_device(Sampling& sampling, nvml::Device device, std::size_t slot, int index,
                    std::vector<std::size_t> instance_slots) {
     SampleBoard& board = sampling.board;
-    GpuReader reader(sampling.library.calls, board.stamps[2 + slot], device);
+    // A board and its instances share what is allowed of calls.
+    const double budget_us =
+        kGpuCallsUsPerS * sampling.options.period_s / static_cast<double>(1 + instance_slots.size());
+    GpuReader reader(sampling.library.calls, board.stamps[2 + slot], device, budget_us);
     int code = reader.read_identity(index);
     board.publish(slot, reader.data());
     std::vector<std::unique_ptr<GpuReader>> instances;
@@ -60,7 +64,8 @@ void sample_device(Sampling& sampling, nvml::Device device, std::size_t slot, in
         const auto devices = reader.instances();
         for (std::size_t i = 0; i < std::min(devices.size(), instance_slots.size()); ++i) {
             auto& part = instances.emplace_back(
-                std::make_unique<GpuReader>(sampling.library.calls, board.stamps[2 + slot], devices[i]));
+                std::make_unique<GpuReader>(sampling.library.calls, board.stamps[2 + slot], devices[i], budget_us));
+            part->leave_out_board();
             part->read_identity(index);
             GpuSlotData& data = part->data();
             set_text(data.parent_uuid, reader.data().uuid);
@@ -80,18 +85,15 @@ void sample_device(Sampling& sampling, nvml::Device device, std::size_t slot, in
         reader.read_start();
     }
     auto next = Clock::now();
-    for (std::uint64_t tick = 0;; ++tick) {
+    while (true) {
         if (reader.data().uuid[0] == 0) {  // it answered nothing when it was met
             code = reader.read_identity(index);
             if (code == nvml::kOk) reader.read_start();
         }
-        reader.read_fast();
-        if (tick % 5 == 0) reader.read_processes();
-        if (tick % 60 == 0) reader.read_slow();
+        reader.read();
         board.publish(slot, reader.data());
         for (std::size_t i = 0; i < instances.size(); ++i) {
-            instances[i]->read_fast();
-            if (tick % 5 == 0) instances[i]->read_processes();
+            instances[i]->read();
             board.publish(instance_slots[i], instances[i]->data());
         }
         sleep_until_tick(next, sampling.options.period_s);
@@ -245,11 +247,21 @@ int run_gpu_sampler(SharedBoard shared, const SamplerOptions& options) {
             if (device) there.push_back(device);
         wait_for_events(sampling, there);
     }).detach();
-    for (bool first = true; !asked_to_end(board, parent); first = false) {
+    // Whether they are the same costs calls, too: where these are dear they are made less often.
+    CallPace looks(0.1 * kGpuCallsUsPerS * options.period_s *
+                   static_cast<double>(std::max<std::size_t>(1, handles.size())));
+    looks.add({1, 10});
+    std::uint64_t tick = 0;
+    for (bool first = true; !asked_to_end(board, parent); first = false, ++tick) {
         board.heartbeat_us = monotonic_clock_us();
         std::this_thread::sleep_for(period);
         if (first) give_back_startup_pages();
-        if (!same_boards(before, look_at_boards(sampling.library.calls, board.stamps[0], options.skip, nullptr))) {
+        if (!looks.due(0, tick)) continue;
+        const std::int64_t began_us = monotonic_clock_us();
+        const auto now = look_at_boards(sampling.library.calls, board.stamps[0], options.skip, nullptr);
+        looks.took(0, tick, static_cast<double>(monotonic_clock_us() - began_us), false);
+        looks.plan();
+        if (!same_boards(before, now)) {
             board.state = SamplerState::changed;
             ::_exit(kSamplerChanged);
         }

@@ -8,7 +8,9 @@
 
 namespace stoker {
 
+namespace {
 using M = GpuMetric;
+}  // namespace
 
 void GpuReader::read_counted_memory_faults() {
     const M errors[2][2] = {{M::ecc_corrected, M::ecc_corrected_life}, {M::ecc_uncorrected, M::ecc_uncorrected_life}};

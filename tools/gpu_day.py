@@ -761,6 +761,7 @@ def run(a):
 
 def report(a):
     """Writes the page and the fixtures; refuses what was measured on the double."""
+    import gpu_day_report
     parts = []
     for folder in a.folders:
         for name in sorted(os.listdir(folder)):
@@ -770,24 +771,7 @@ def report(a):
         sys.exit("error: no part-N.json in these folders")
     if any(part["machine"]["double"] for _, part in parts) and not a.rehearsal:
         sys.exit("error: measured on the double, which is no board; --rehearsal writes the page beside, to look at")
-    lines = ["# GPUs, measured on a real board", "", "Made by `tools/gpu_day.py report`; the steps are described there.", ""]
-    if a.rehearsal:
-        lines[2:2] = ["**A rehearsal on the double: no figure here is of a GPU.**", ""]
-    for folder, part in parts:
-        lines += [f"## Part {part['part']}", "", f"{part['machine']['when']}, {part['machine']['stoker']}, {part['machine']['uname']}", ""]
-        for name, step in part["steps"].items():
-            lines += [f"### {name.replace('_', ' ')} ({step['took_s']} s)", ""]
-            if "found" not in step:
-                lines += [step.get("failed") and f"Failed: {step['failed']}" or f"Not done: {step['skipped']} is not there.", ""]
-                continue
-            found = dict(step["found"])
-            text = found.pop("text", None)
-            if name == "three_readers":
-                lines += [f"{found['equal']} of {found['of']} figures agree with nvidia-smi.", "", "| figure | nvidia-smi | stoker | |", "| --- | --- | --- | --- |"]
-                lines += [f"| {r[1]} | {r[2]} | {r[3] if r[3] is None else round(r[3], 1) if isinstance(r[3], float) else r[3]} | {'' if r[4] else 'differs'} |" for r in found["rows"]]
-            else:
-                lines += ["```", text.rstrip() if text else json.dumps(found, indent=1), "```"]
-            lines.append("")
+    lines = gpu_day_report.page_of(parts, ROOT, a.rehearsal, gpu_day_report.kept_words(a.page))
     with open(a.page, "w") as file:
         file.write("\n".join(lines))
     print(a.page)

@@ -15,9 +15,9 @@ namespace {
 constexpr const char* kDoctorPart = "doctor";
 constexpr std::size_t kMostUsual = 1000;  // figures of one machine: folders and peers come and go
 // What a machine has is declared, not usual; and room on a disk is meant to change.
-constexpr std::array<std::string_view, 11> kUsualChecks = {
+constexpr std::array<std::string_view, 12> kUsualChecks = {
     "link-bandwidth", "link-latency",   "disk-write",     "disk-read", "disk-small-files", "memory-bandwidth",
-    "matmul",         "gpu-all-reduce", "gpu-arithmetic", "gpu-copy",  "gpu-peer-copy"};
+    "matmul",         "gpu-all-reduce", "gpu-arithmetic", "gpu-copy",  "gpu-memory-copy",  "gpu-peer-copy"};
 
 struct KeptUsual {
     std::map<std::string, double> values;

@@ -240,7 +240,7 @@ private:
         for (GpuCheck& each : checks_of_gpus(*speeds, target_.size, target_.node.name)) {
             DeviceCheck& part = each.part;
             if (!part.expected && !target_.usual.contains(usual_key(level_, part.check, target_.folder)))
-                part.expected = std::move(each.by_others);
+                part.expected = by_model_or_others(each);
             if (part.check.measured)
                 judge(std::move(part.check), std::move(part.expected));
             else

@@ -50,6 +50,9 @@ std::optional<GpuCheck> slowest_board(const GpuSpeeds& speeds, HealthCheck check
         found.by_others = {.value = line->line,
                            .source = fmt::format("median of the {} GPUs minus 4 MAD", line->nodes),
                            .is_line = true};
+    // A figure of no work at all (a copy) is of none.
+    if (const auto fact = fact_of_gpu(slowest->name, check.name, check.unit == "FLOP/s" ? slowest->work : ""))
+        found.by_model = {.value = fact->value, .source = fact->source, .is_line = fact->is_line};
     found.part.check = std::move(check);
     return found;
 }
@@ -82,11 +85,18 @@ void add_not_measured(const GpuSpeeds& speeds, const std::string& node, std::vec
         check.fix = board.problem.empty() ? "stoker gpu processes says who holds it; measure when it is free"
                                           : "dmesg | grep -i -e nvrm -e xid; stoker gpu; where it says that the system "
                                             "is not initialised: systemctl status nvidia-fabricmanager";
-        out.push_back({.part = {.check = std::move(check), .expected = {}}, .by_others = {}});
+        out.push_back({.part = {.check = std::move(check), .expected = {}}, .by_model = {}, .by_others = {}});
     }
 }
 
 }  // namespace
+
+std::optional<Expectation> by_model_or_others(const GpuCheck& check) {
+    if (!check.by_model || !check.by_others) return check.by_model ? check.by_model : check.by_others;
+    HealthCheck judged = check.part.check;
+    judge_check(judged, check.by_model);
+    return judged.verdict == HealthVerdict::fail ? check.by_model : check.by_others;
+}
 
 Result<GpuSpeeds> measure_gpus_apart(const GpuSpeedOptions& options, Deadline deadline) {
     ProgramCall call{.arguments = {"/proc/self/exe", "gpu-sampler", "--measure",
@@ -116,7 +126,7 @@ std::vector<GpuCheck> checks_of_gpus(const GpuSpeeds& speeds, const std::string&
         HealthCheck check = gpu_check("gpu-works", "count", node);
         check.detail = speeds.library_problem.empty() ? "CUDA finds no GPU" : speeds.library_problem;
         check.fix = "install NVIDIA's driver, or give the container its libraries (--gpus all)";
-        out.push_back({.part = {.check = std::move(check), .expected = {}}, .by_others = {}});
+        out.push_back({.part = {.check = std::move(check), .expected = {}}, .by_model = {}, .by_others = {}});
         return out;
     }
     std::vector<SizeFact> facts;
@@ -138,6 +148,11 @@ std::vector<GpuCheck> checks_of_gpus(const GpuSpeeds& speeds, const std::string&
     add(slowest_board(speeds, gpu_check("gpu-copy", "bytes/s", node), slower_way, both_ways),
         "stoker gpu -o json: pcie_generation and pcie_width under load; a narrow link is reseated or the node handed "
         "back");
+    add(slowest_board(
+            speeds, gpu_check("gpu-memory-copy", "bytes/s", node), [](const GpuSpeed& board) { return board.memory; },
+            [](const GpuSpeed& board) { return board_text(board) + ": its memory, read and written by copies in it"; }),
+        "nvidia-smi -q -d ECC,ROW_REMAPPER,CLOCK: memory that corrects or replaces rows, or a memory clock below that "
+        "of the others");
     add(slowest_board(
             speeds, gpu_check("gpu-peer-copy", "bytes/s", node), [](const GpuSpeed& board) { return board.to_peer; },
             [&](const GpuSpeed& board) {
@@ -174,7 +189,7 @@ std::vector<GpuCheck> checks_of_gpus(const GpuSpeeds& speeds, const std::string&
         check.detail = worst ? fmt::format("{} computed {:.0f} results differently from its first time",
                                            board_text(*worst), *worst->wrong)
                              : "the same work gave the same results each time";
-        add(GpuCheck{.part = {.check = std::move(check), .expected = {}}, .by_others = {}},
+        add(GpuCheck{.part = {.check = std::move(check), .expected = {}}, .by_model = {}, .by_others = {}},
             "a board that computes wrongly ruins a training in silence: take the node out and hand the board back");
     }
     if (speeds.boards.size() > 1) {
@@ -185,7 +200,7 @@ std::vector<GpuCheck> checks_of_gpus(const GpuSpeeds& speeds, const std::string&
                                          speeds.all_reduce_bytes / (1 << 20))
                            : "not measured: " + (speeds.all_reduce_problem.empty() ? "not every GPU could be used"
                                                                                    : speeds.all_reduce_problem);
-        add(GpuCheck{.part = {.check = std::move(check), .expected = {}}, .by_others = {}},
+        add(GpuCheck{.part = {.check = std::move(check), .expected = {}}, .by_model = {}, .by_others = {}},
             speeds.all_reduce ? "nvidia-smi topo -m; NCCL_DEBUG=INFO says which transport was taken" : "");
     }
     return out;

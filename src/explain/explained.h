@@ -23,13 +23,24 @@ struct RunAsItStands {
     std::optional<std::int64_t> cost_microusd;  // so far, steps included; none: there is no price book
 };
 
-enum class HeldTermKind : std::uint8_t { step, compute, input, collectives, checkpoints, memory, time, cost };
-constexpr std::array<std::pair<HeldTermKind, std::string_view>, 8> enum_names(HeldTermKind) {
+enum class HeldTermKind : std::uint8_t {
+    step,
+    compute,
+    input,
+    collectives,
+    checkpoints,
+    gpu_memory,
+    memory,
+    time,
+    cost
+};
+constexpr std::array<std::pair<HeldTermKind, std::string_view>, 9> enum_names(HeldTermKind) {
     return {{{HeldTermKind::step, "step"},
              {HeldTermKind::compute, "compute"},
              {HeldTermKind::input, "input"},
              {HeldTermKind::collectives, "collectives"},
              {HeldTermKind::checkpoints, "checkpoints"},
+             {HeldTermKind::gpu_memory, "gpu-memory"},
              {HeldTermKind::memory, "memory"},
              {HeldTermKind::time, "time"},
              {HeldTermKind::cost, "cost"}}};
@@ -51,6 +62,18 @@ struct HeldTerm {
     std::optional<double> measured, predicted, low, high;  // low and high: of the prediction
     PlanVerdict verdict = PlanVerdict::none;
     std::string note;  // why it is not measured, or what it went to
+};
+
+// What the GPUs of its ranks did in the steady state: means over the ranks, power of one board. What a board does not
+// tell (before Hopper, what its units do) is none.
+struct GpuUse {
+    int count = 0;
+    std::optional<double> busy_share;       // of the cycles, a warp was resident; else of the time, a kernel was
+    std::optional<double> tensor_share;     // of the cycles
+    std::optional<double> bandwidth_share;  // of device memory
+    std::optional<double> power_w, power_limit_w;
+    // Of the board that is fullest: what the allocator of the program holds of it, and how much it has.
+    std::optional<double> memory_held_bytes, memory_size_bytes;
 };
 
 // Why it is slow; the names are those of the rules (observe/diagnosis.h), of today or of when it was kept.
@@ -94,6 +117,7 @@ struct ExplainedRun {
     std::int64_t point_s = 0;  // what was judged from: seconds a point covers; 0: nothing was measured
     std::int64_t kept_us = 0;  // judged when the run ended, and kept; 0: judged now
     std::vector<HeldTerm> terms;
+    std::optional<GpuUse> gpu;             // none: no rank holds one, or nobody watched
     std::vector<ToldDiagnosis> diagnoses;  // what stops the run, then the dearest first
     std::vector<DiagnosisNote> ruled_out, not_known;
     ExplainedTimeline timeline;

@@ -176,13 +176,69 @@ void add_whole_terms(const RunAsItStands& look, const PredictionSpec& plan, cons
     }
 }
 
+// Of one board of a rank: what the allocator of the program counts, else what the driver says is in use.
+std::optional<double> gpu_memory_of(const RankEvidence& rank) {
+    if (const MeasureSpread* peak = rank.find("cuda_peak"); peak != nullptr && peak->high > 0) return peak->high;
+    const MeasureSpread* used = rank.find("gpu_memory");
+    const double count = rank.mean("gpu_count").value_or(0);
+    return used != nullptr && used->high > 0 && count > 0 ? std::optional(used->high / count) : std::nullopt;
+}
+
+std::optional<double> gpu_size_of(const RankEvidence& rank) {
+    if (const auto size = rank.mean("cuda_size"); size && *size > 0) return size;
+    const auto sum = rank.mean("gpu_memory_size"), count = rank.mean("gpu_count");
+    return sum && *sum > 0 && count && *count > 0 ? std::optional(*sum / *count) : std::nullopt;
+}
+
+const RankEvidence* fullest_gpu(const RunEvidence& evidence) {
+    const RankEvidence* fullest = nullptr;
+    for (const RankEvidence& rank : evidence.ranks)
+        if (const auto memory = gpu_memory_of(rank);
+            memory && (fullest == nullptr || *memory > gpu_memory_of(*fullest).value_or(0)))
+            fullest = &rank;
+    return fullest;
+}
+
+std::optional<GpuUse> gpu_use_of(const RunEvidence& evidence) {
+    double count = 0, power = 0, limit = 0;
+    for (const RankEvidence& rank : evidence.ranks) {
+        count += rank.mean("gpu_count").value_or(0);
+        power += rank.mean("gpu_power").value_or(0);
+        limit += rank.mean("gpu_power_limit").value_or(0);
+    }
+    if (!(count >= 0.5)) return std::nullopt;
+    const auto of_one = [&](double sum) { return sum > 0 ? std::optional(sum / count) : std::nullopt; };
+    GpuUse use{.count = static_cast<int>(std::lround(count)),
+               .busy_share = evidence.mean("gpu_sm"),
+               .tensor_share = evidence.mean("gpu_tensor"),
+               .bandwidth_share = evidence.mean("gpu_dram"),
+               .power_w = of_one(power),
+               .power_limit_w = of_one(limit)};
+    if (!use.busy_share) use.busy_share = evidence.mean("gpu_util");
+    if (const RankEvidence* rank = fullest_gpu(evidence)) {
+        use.memory_size_bytes = gpu_size_of(*rank);
+        if (const MeasureSpread* reserved = rank->find("cuda_reserved"); reserved != nullptr && reserved->high > 0)
+            use.memory_held_bytes = reserved->high;
+    }
+    return use;
+}
+
 void add_terms(const RunAsItStands& look, const RunEvidence& evidence, ExplainedRun& out) {
     const PredictionSpec none;
     const PredictionSpec& plan = look.run.spec.prediction ? *look.run.spec.prediction : none;
     add_step_terms(plan, evidence, out);
-    out.terms.push_back(held(HeldTermKind::memory, peak_memory(look.run, evidence),
-                             static_cast<double>(plan.memory_bytes), static_cast<double>(plan.memory_low_bytes),
-                             static_cast<double>(plan.memory_high_bytes)));
+    // What a plan of ranks with GPUs says of memory is said of the boards'.
+    const auto add_memory = [&](HeldTermKind kind, std::optional<double> measured, bool planned) {
+        out.terms.push_back(held(kind, measured, planned ? static_cast<double>(plan.memory_bytes) : 0,
+                                 planned ? static_cast<double>(plan.memory_low_bytes) : 0,
+                                 planned ? static_cast<double>(plan.memory_high_bytes) : 0));
+    };
+    const RankEvidence* fullest = fullest_gpu(evidence);
+    const bool on_gpus = evidence.planned.devices || fullest != nullptr;
+    if (fullest != nullptr || (on_gpus && plan.memory_bytes > 0))
+        add_memory(HeldTermKind::gpu_memory, fullest != nullptr ? gpu_memory_of(*fullest) : std::nullopt, true);
+    add_memory(HeldTermKind::memory, peak_memory(look.run, evidence), !on_gpus);
+    out.gpu = gpu_use_of(evidence);
     for (const HeldTerm& each : out.terms) out.outside = out.outside || is_outside(each);
     add_whole_terms(look, plan, evidence, out);
 }
@@ -208,8 +264,9 @@ void add_diagnoses(const RunEvidence& evidence, ExplainedRun& out) {
         const CostLies cost = each.rule->cost;
         told.in_step = cost == CostLies::within_step;
         if (!each.stops && cost != CostLies::before_steady) {
-            if (longer > 0 && each.cost_s > 0) told.share_of_gap = std::min(1.0, each.cost_s / longer);
-            const double whole = cost == CostLies::within_step ? std::max(step, each.cost_s) : step + each.cost_s;
+            if (longer > 0 && each.cost_s > 0 && cost != CostLies::at_most)
+                told.share_of_gap = std::min(1.0, each.cost_s / longer);
+            const double whole = cost == CostLies::beside_step ? step + each.cost_s : std::max(step, each.cost_s);
             if (step > 0) told.expected_gain = std::min(0.99, each.cost_s / whole);
         }
         out.diagnoses.push_back(std::move(told));
@@ -318,7 +375,7 @@ ExplainedTimeline timeline_of(const std::vector<RankSeries>& series) {
 }  // namespace
 
 std::string_view unit_of(HeldTermKind kind) {
-    if (kind == HeldTermKind::memory) return "bytes";
+    if (kind == HeldTermKind::memory || kind == HeldTermKind::gpu_memory) return "bytes";
     return kind == HeldTermKind::cost ? "microusd" : "s";
 }
 

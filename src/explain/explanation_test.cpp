@@ -78,6 +78,36 @@ TEST(Explanation, LooksAtTheLastAttempt) {
     EXPECT_FALSE(explained_part({}, kNow).attempt);
 }
 
+// Who plans a training on a GPU plans the board's memory: held against the machine's it would always be "less than
+// predicted". What the board did is told beside it.
+TEST(Explanation, OfRanksOnGpusTheBoardsMemoryIsHeldAgainstThePlan) {
+    RunAsItStands look = sample();
+    look.run.spec.per_rank.gpus = 1;
+    const ExplainedPart part = explained_part(look.run, kNow);
+    std::vector<RankSeries> series = {steps_of(part, 0.2)};
+    const auto add = [&](const char* metric, double value) {
+        series.push_back(steps_of(part, value));
+        series.back().metric = metric;
+    };
+    add("gpu_count", 1), add("gpu_sm", 0.84), add("gpu_tensor", 0.1), add("gpu_power", 480), add("gpu_util", 0.9);
+    add("gpu_power_limit", 700), add("cuda_peak", 1050), add("cuda_reserved", 1300), add("cuda_size", 1400);
+    const ExplainedRun out = explain_run(look, part, series);
+    const HeldTerm* board = term_of(out, HeldTermKind::gpu_memory);
+    ASSERT_NE(board, nullptr);
+    EXPECT_EQ(board->measured, 1050);
+    EXPECT_EQ(board->predicted, 1000);
+    EXPECT_EQ(board->verdict, PlanVerdict::inside);
+    EXPECT_EQ(term_of(out, HeldTermKind::memory)->measured, 1200);
+    EXPECT_FALSE(term_of(out, HeldTermKind::memory)->predicted);
+    ASSERT_TRUE(out.gpu);
+    EXPECT_EQ(out.gpu->count, 1);
+    EXPECT_NEAR(out.gpu->busy_share.value_or(0), 0.84, 1e-6);
+    EXPECT_EQ(out.gpu->power_w, 480);
+    EXPECT_EQ(out.gpu->memory_size_bytes, 1400);
+    EXPECT_FALSE(out.gpu->bandwidth_share);
+    EXPECT_FALSE(explain_run(sample(), part, {steps_of(part, 0.2)}).gpu);
+}
+
 TEST(Explanation, HoldsEachTermAgainstThePlan) {
     const RunAsItStands look = sample();
     const ExplainedPart part = explained_part(look.run, kNow);

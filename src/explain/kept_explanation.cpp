@@ -74,6 +74,17 @@ void fields(V& visit, ExplainedTimeline& v) {
     visit("wait_s", v.wait_s);
 }
 template <class V>
+void fields(V& visit, GpuUse& v) {
+    visit("bandwidth_share", v.bandwidth_share);
+    visit("busy_share", v.busy_share);
+    visit("count", v.count);
+    visit("memory_held_bytes", v.memory_held_bytes);
+    visit("memory_size_bytes", v.memory_size_bytes);
+    visit("power_limit_w", v.power_limit_w);
+    visit("power_w", v.power_w);
+    visit("tensor_share", v.tensor_share);
+}
+template <class V>
 void fields(V& visit, ToldDiagnosis& v) {
     visit("cause", v.name);
     visit("cost_high_s", v.cost_range.high_s);
@@ -102,6 +113,7 @@ void fields(V& visit, ExplainedRun& v) {
     visit("causes", v.diagnoses);
     visit_time(visit, "from", v.from_us);
     visit("gap_s", v.gap_s);
+    visit("gpu", v.gpu);
     visit_time(visit, "kept_at", v.kept_us);
     visit("not_known", v.not_known);
     visit("outside", v.outside);

@@ -132,6 +132,7 @@ Diagnoses diagnose(const RunEvidence& evidence) {
         const auto why = std::find_if(all.found.begin(), all.found.end(), [&](const Diagnosis& each) {
             if (std::find(rule.instead.begin(), rule.instead.end(), each.rule->judge) == rule.instead.end())
                 return false;
+            if (rule.cost == CostLies::at_most) return true;
             return (each.own || !mere->own) && 2 * each.cost_s >= mere->cost_s;
         });
         if (why == all.found.end()) continue;
@@ -146,8 +147,11 @@ Diagnoses diagnose(const RunEvidence& evidence) {
         if (each.rule->judge == judge_noisy_neighbour && step > 0) each.cost_s *= std::max(0.0, 1 - own / step);
     std::stable_sort(all.found.begin(), all.found.end(), [](const Diagnosis& a, const Diagnosis& b) {
         if (a.stops != b.stops) return a.stops;
-        const bool last_a = a.rule->cost == CostLies::before_steady, last_b = b.rule->cost == CostLies::before_steady;
-        return last_a != last_b ? last_b : a.cost_s > b.cost_s;
+        const auto place = [](CostLies cost) {
+            return cost == CostLies::before_steady ? 2 : cost == CostLies::at_most ? 1 : 0;
+        };
+        const int place_a = place(a.rule->cost), place_b = place(b.rule->cost);
+        return place_a != place_b ? place_a < place_b : a.cost_s > b.cost_s;
     });
     // A symptom is told after its reason, whatever the two cost.
     for (const DiagnosisRule& rule : diagnosis_rules()) {

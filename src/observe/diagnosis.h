@@ -59,7 +59,9 @@ struct DiagnosisVerdict {
 using JudgeDiagnosis = DiagnosisVerdict (*)(const RunEvidence&);
 
 // Where its cost lies: in each step; on top of steps (checkpoints); or in what steps that count have no part in.
-enum class CostLies : std::uint8_t { within_step, beside_step, before_steady };
+// at_most: in each step, and nothing of it where the model is so by its nature. What could be better and is no fault:
+// told after what is one, no part of a gap, no reason to learn nothing from a run or to fail a check.
+enum class CostLies : std::uint8_t { within_step, beside_step, before_steady, at_most };
 // Whether it clears the node of a rank that is late (explain/blame.h): what a job does to itself on that rank does; a
 // quota, which stops no two ranks alike, does on whichever rank it was seen; what the node does to the rank does not.
 enum class ClearsNode : std::uint8_t { on_that_rank, on_any_rank, never };

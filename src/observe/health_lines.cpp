@@ -14,7 +14,8 @@
 namespace stoker {
 namespace {
 
-constexpr std::string_view kLinesFile = "observe/health.tsv", kSizesFile = "catalog/azure/node_checks.tsv";
+constexpr std::string_view kLinesFile = "observe/health.tsv", kSizesFile = "catalog/azure/node_checks.tsv",
+                           kRatesFile = "observe/gpu_rates.tsv", kGpusFile = "catalog/accelerators.tsv";
 
 const Tsv& embedded_health_table(std::string_view path) {
     const auto read = [](std::string_view wanted) {
@@ -22,8 +23,9 @@ const Tsv& embedded_health_table(std::string_view path) {
         CHECK(table.ok());  // our own data
         return std::move(*table);
     };
-    static const Tsv lines = read(kLinesFile), sizes = read(kSizesFile);
-    return path == kLinesFile ? lines : sizes;
+    static const Tsv lines = read(kLinesFile), sizes = read(kSizesFile), rates = read(kRatesFile),
+                     gpus = read(kGpusFile);
+    return path == kLinesFile ? lines : path == kSizesFile ? sizes : path == kRatesFile ? rates : gpus;
 }
 
 double number_of_cell(std::string_view text) {
@@ -34,6 +36,24 @@ double number_of_cell(std::string_view text) {
 double memory_of_cell(std::string_view text) {
     const double number = number_of_cell(text);
     return text.ends_with("kB") ? number * kKiB : text.ends_with("MB") ? number * kMiB : number * kGiB;
+}
+
+std::string_view health_cell(const Tsv& table, std::size_t row, std::string_view column) {
+    const auto at = table.column(column);
+    CHECK(at.ok());
+    return table.at(row, *at);
+}
+
+// The row of the catalogue whose name or alias that is, whole: a part of a board (MIG) has another name.
+std::optional<std::size_t> row_of_gpu(std::string_view gpu) {
+    const Tsv& table = embedded_health_table(kGpusFile);
+    const std::string wanted = fold_accelerator(gpu);
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        if (fold_accelerator(health_cell(table, row, "name")) == wanted) return row;
+        for (const std::string_view alias : split(health_cell(table, row, "aliases"), ','))
+            if (fold_accelerator(alias) == wanted) return row;
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -111,6 +131,29 @@ Result<std::vector<SizeFact>> facts_of_size(std::string_view size) {
         ErrorKind::not_found,
         fmt::format("no thresholds of a node check are known for {}{}", printable(size, 60), did_you_mean(size, known)),
         {}, fmt::format("{} has {} sizes", kSizesFile, table.rows()));
+}
+
+std::optional<SizeFact> fact_of_gpu(std::string_view gpu, std::string_view check, std::string_view work) {
+    const auto found = row_of_gpu(gpu);
+    if (!found) return std::nullopt;
+    const Tsv &gpus = embedded_health_table(kGpusFile), &rates = embedded_health_table(kRatesFile);
+    const std::string_view name = health_cell(gpus, *found, "name");
+    for (std::size_t row = 0; row < rates.rows(); ++row) {
+        if (health_cell(rates, row, "gpu") != name || health_cell(rates, row, "check") != check ||
+            health_cell(rates, row, "work") != work)
+            continue;
+        const std::string_view column = health_cell(rates, row, "of");
+        const bool tera = column.ends_with("_tflops");
+        const double whole = number_of_cell(health_cell(gpus, *found, column)) * (tera ? 1e12 : 1e9);
+        const std::string_view boards = health_cell(rates, row, "boards");
+        return SizeFact{
+            .name = std::string(check),
+            .unit = tera ? "FLOP/s" : "bytes/s",
+            .source = fmt::format("{}: {} of {} of {} ({} board{}, {})", kRatesFile, health_cell(rates, row, "share"),
+                                  column, name, boards, boards == "1" ? "" : "s", health_cell(rates, row, "as_of")),
+            .value = whole * number_of_cell(health_cell(rates, row, "share"))};
+    }
+    return std::nullopt;
 }
 
 }  // namespace stoker

@@ -30,4 +30,8 @@ struct SizeFact {
 // By size name in any case, with or without Standard_. not_found: no thresholds are published for it.
 Result<std::vector<SizeFact>> facts_of_size(std::string_view size);
 
+// What a GPU of that name should do, by the name it tells of itself: parts of what the catalogue says it can, as they
+// were measured (data/observe/gpu_rates.tsv). Empty: none of its model was. `work`: what it computed.
+std::optional<SizeFact> fact_of_gpu(std::string_view gpu, std::string_view check, std::string_view work);
+
 }  // namespace stoker

@@ -7,7 +7,8 @@
 namespace stoker {
 namespace {
 
-// A log without Xid lines is none that we read; one with them names each GPU and code once, with what to do.
+// A text without a line of the kernel's is none that we read; one with errors names each GPU and code once, with what
+// to do.
 TEST(KernelLog, NamesEachXidOnceWithItsAction) {
     const std::string log =
         "[ 10.1] usb 1-1: new device\n"

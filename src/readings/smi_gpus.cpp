@@ -200,11 +200,12 @@ ToolReading judge_smi(ReadingBuilder& out, const SmiSheet& sheet, const ToolCont
              .unit = "count",
              .source = size.gpus_source});
     } else {
-        out.check("gpu-count", first,
-                  {.message = fmt::format("{}: how many there should be was not said", have),
-                   .fix = say_the_size(),
-                   .measured = found,
-                   .unit = "count"});
+        out.check(
+            "gpu-count", first,
+            {.message = fmt::format("{}: how many there should be was not said", have),
+             .fix = say_the_size(sheet.gpus.empty() ? "" : sheet.gpus.front().name, sheet.gpus.size(), context.catalog),
+             .measured = found,
+             .unit = "count"});
     }
     for (const SmiGpu& gpu : sheet.gpus) {
         judge_faults(out, gpu);

@@ -212,8 +212,8 @@ void conclude(ToolReport& report) {
                 report.open.push_back(fact.value);
     for (const ToolReading& reading : readings)
         for (const HealthCheck& check : reading.checks)
-            if (check.verdict == HealthVerdict::skipped && check.measured && check.fix == say_the_size()) {
-                const std::string line = "figures that need a size to be held against: " + say_the_size();
+            if (check.verdict == HealthVerdict::skipped && check.measured && check.fix.starts_with(kSayTheSize)) {
+                const std::string line = "figures that need a size to be held against: " + check.fix;
                 if (std::find(report.open.begin(), report.open.end(), line) == report.open.end())
                     report.open.push_back(line);
             }
@@ -243,7 +243,7 @@ Tool recognise(std::string_view all) {
     }
     if (is_kube_yaml(text) || is_kube_describe(text)) return Tool::kubernetes;
     if (contains(text, "<nvidia_smi_log")) return Tool::nvidia_smi_xml;
-    bool nccl = false, smi = false, trouble = false, xid = false;
+    bool nccl = false, smi = false, trouble = false, xid = false, kernel = false;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const std::string_view line = lines[i];
         if (contains(line, "busbw") && contains(line, "algbw")) return Tool::nccl_tests;
@@ -257,6 +257,8 @@ Tool recognise(std::string_view all) {
         if (is_matrix_header(line)) return Tool::smi_topology;
         if (i < 20 && is_smi_csv_header(line)) return Tool::nvidia_smi_csv;
         if (is_dcgm_metric(line)) return Tool::dcgm_metrics;
+        if (i < 20 && is_smi_query_head(line)) return Tool::nvidia_smi_query;
+        kernel = kernel || is_kernel_line(line);
         xid = xid || is_xid_line(line);
         smi = smi || is_smi_banner(line);
         trouble = trouble || contains(line, "nvidia-smi: command not found") ||
@@ -272,6 +274,7 @@ Tool recognise(std::string_view all) {
     if (nccl) return Tool::nccl_log;
     if (xid) return Tool::kernel_log;
     if (trouble) return Tool::nvidia_smi;
+    if (kernel) return Tool::kernel_log;
     // dcgmi writes warnings before its object.
     if (const std::size_t brace = text.find('{');
         brace != std::string_view::npos && contains(text.substr(brace), "\"DCGM "))
@@ -301,6 +304,7 @@ Result<ToolReading> read_tool_output(Tool tool, std::string_view text, const std
                                      const ToolContext& context) {
     switch (tool) {
         case Tool::nvidia_smi: return read_smi_table(text, file, context);
+        case Tool::nvidia_smi_query: return read_smi_query(text, file, context);
         case Tool::nvidia_smi_xml: return read_smi_xml(text, file, context);
         case Tool::nvidia_smi_csv: return read_smi_csv(text, file, context);
         case Tool::smi_topology: return read_smi_topology(text, file, context);

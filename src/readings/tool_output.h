@@ -16,28 +16,30 @@ namespace stoker {
 
 enum class Tool : std::uint8_t {
     unknown,
-    nvidia_smi,       // the table of nvidia-smi, and what it prints when there is no driver
-    nvidia_smi_xml,   // nvidia-smi -q -x
-    nvidia_smi_csv,   // nvidia-smi --query-gpu=... --format=csv
-    smi_topology,     // nvidia-smi topo -m
-    nccl_log,         // NCCL_DEBUG=INFO
-    ib_bandwidth,     // ib_write_bw and its sisters
-    nccl_tests,       // all_reduce_perf and its sisters
-    kubernetes,       // kubectl get pods, nodes, events, resourcequotas -o json or -o yaml; kubectl describe pod
-    dcgm_json,        // dcgmi diag -j
-    dcgm_text,        // dcgmi diag
-    azure_skus,       // az vm list-skus
-    azure_usage,      // az vm list-usage
-    azure_extension,  // az vm extension show
-    azure_nic,        // az network nic show, nic list
-    kernel_log,       // dmesg, journalctl -k: Xid lines of NVIDIA's driver
-    dcgm_metrics,     // the text of a DCGM exporter
-    program_log,      // any program's output that ends with an error: what it said last (last_words.h)
-    script,           // what started it all; the caller's, who can read scripts
+    nvidia_smi,        // the table of nvidia-smi, and what it prints when there is no driver
+    nvidia_smi_query,  // nvidia-smi -q
+    nvidia_smi_xml,    // nvidia-smi -q -x
+    nvidia_smi_csv,    // nvidia-smi --query-gpu=... --format=csv
+    smi_topology,      // nvidia-smi topo -m
+    nccl_log,          // NCCL_DEBUG=INFO
+    ib_bandwidth,      // ib_write_bw and its sisters
+    nccl_tests,        // all_reduce_perf and its sisters
+    kubernetes,        // kubectl get pods, nodes, events, resourcequotas -o json or -o yaml; kubectl describe pod
+    dcgm_json,         // dcgmi diag -j
+    dcgm_text,         // dcgmi diag
+    azure_skus,        // az vm list-skus
+    azure_usage,       // az vm list-usage
+    azure_extension,   // az vm extension show
+    azure_nic,         // az network nic show, nic list
+    kernel_log,        // dmesg, journalctl -k: what NVIDIA's driver tells in it
+    dcgm_metrics,      // the text of a DCGM exporter
+    program_log,       // any program's output that ends with an error: what it said last (last_words.h)
+    script,            // what started it all; the caller's, who can read scripts
 };
-constexpr std::array<std::pair<Tool, std::string_view>, 19> enum_names(Tool) {
+constexpr std::array<std::pair<Tool, std::string_view>, 20> enum_names(Tool) {
     return {{{Tool::unknown, "unknown"},
              {Tool::nvidia_smi, "nvidia-smi"},
+             {Tool::nvidia_smi_query, "nvidia-smi -q"},
              {Tool::nvidia_smi_xml, "nvidia-smi -q -x"},
              {Tool::nvidia_smi_csv, "nvidia-smi --query-gpu"},
              {Tool::smi_topology, "nvidia-smi topo -m"},

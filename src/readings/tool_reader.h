@@ -97,6 +97,7 @@ std::string_view text_at(const Node* node, std::initializer_list<std::string_vie
 
 // One reader each; the file that holds it is named after it.
 Result<ToolReading> read_smi_table(std::string_view text, const std::string& file, const ToolContext& context);
+Result<ToolReading> read_smi_query(std::string_view text, const std::string& file, const ToolContext& context);
 Result<ToolReading> read_smi_xml(std::string_view text, const std::string& file, const ToolContext& context);
 Result<ToolReading> read_smi_csv(std::string_view text, const std::string& file, const ToolContext& context);
 Result<ToolReading> read_smi_topology(std::string_view text, const std::string& file, const ToolContext& context);
@@ -116,6 +117,8 @@ Result<ToolReading> read_dcgm_metrics(std::string_view text, const std::string& 
 Result<ToolReading> read_program_log(std::string_view text, const std::string& file, const ToolContext& context);
 
 bool is_xid_line(std::string_view line);     // of a kernel log
+bool is_kernel_line(std::string_view line);  // its first, or one of NVIDIA's driver
+bool is_smi_query_head(std::string_view line);
 bool is_dcgm_metric(std::string_view line);  // of a DCGM exporter
 // A traceback, or a line whose meaning is known, is the last that a program said.
 bool ends_with_an_error(std::string_view text);

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/embedded.h"
+#include "base/text.h"
 #include "base/tsv.h"
 #include "catalog/names.h"
 
@@ -89,7 +91,30 @@ ToolSize tool_size(const ToolContext& context) {
 }
 
 std::string say_the_size() {
-    return "say what the node should be: stoker doctor --read FILE --size Standard_ND96isr_H100_v5 (or yours)";
+    return std::string(kSayTheSize) + "SIZE (stoker catalog sizes)";
+}
+
+std::string say_the_size(std::string_view gpu, std::size_t gpus, const Catalog* catalog) {
+    const auto accelerator =
+        catalog != nullptr ? catalog->find_accelerator(gpu) : Result<int>(Error(ErrorKind::not_found, ""));
+    if (!accelerator) return say_the_size();
+    // Of those that have so many, else of larger ones: some may have fallen off the bus, or only a part was handed on.
+    constexpr std::size_t kMostNamed = 3;
+    std::vector<const NodeType*> sizes;
+    for (const NodeType& each : catalog->node_types())
+        if (each.accelerator == *accelerator && static_cast<std::size_t>(each.whole_gpus()) >= gpus &&
+            each.status == "current")
+            sizes.push_back(&each);
+    if (sizes.empty()) return say_the_size();
+    std::stable_sort(sizes.begin(), sizes.end(), [](const NodeType* a, const NodeType* b) {
+        return a->whole_gpus() != b->whole_gpus() ? a->whole_gpus() < b->whole_gpus() : a->cloud < b->cloud;
+    });
+    std::vector<std::string> named;
+    for (const NodeType* each : sizes) {
+        if (each->whole_gpus() != sizes.front()->whole_gpus() || named.size() == kMostNamed) break;
+        named.push_back(each->name);
+    }
+    return fmt::format("{}{}{}", kSayTheSize, join_or(named), sizes.size() > named.size() ? ", or yours" : "");
 }
 
 }  // namespace stoker

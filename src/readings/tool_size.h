@@ -22,7 +22,9 @@ struct ToolSize {
     bool has_nvlink() const;  // between all GPUs of one node
 };
 ToolSize tool_size(const ToolContext& context);
-// "--size SIZE would say what it should be": the fix where a figure has nothing to be held against.
+// The fix where a figure has nothing to be held against. Of boards that name themselves with the sizes that have them.
+inline constexpr std::string_view kSayTheSize = "say what the node should be: stoker doctor --read FILE --size ";
 std::string say_the_size();
+std::string say_the_size(std::string_view gpu, std::size_t gpus, const Catalog* catalog);
 
 }  // namespace stoker

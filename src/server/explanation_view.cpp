@@ -37,6 +37,15 @@ ExplanationView view_of_explanation(const ExplainedRun& e) {
                               .high = term.high,
                               .verdict = std::string(enum_word(term.verdict)),
                               .note = term.note});
+    if (const auto& gpu = e.gpu)
+        view.gpu = GpuUseView{.count = gpu->count,
+                              .busy_share = gpu->busy_share,
+                              .tensor_share = gpu->tensor_share,
+                              .bandwidth_share = gpu->bandwidth_share,
+                              .power_w = gpu->power_w,
+                              .power_limit_w = gpu->power_limit_w,
+                              .memory_held_bytes = gpu->memory_held_bytes,
+                              .memory_size_bytes = gpu->memory_size_bytes};
     for (const ToldDiagnosis& each : e.diagnoses) {
         view.diagnoses.push_back({.name = each.name,
                                   .what = each.what,

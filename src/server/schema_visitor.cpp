@@ -84,6 +84,7 @@ std::string_view component_name(const Shape& shape) {
         {&kShape<ExplanationView>, "Explanation"},
         {&kShape<FigureView>, "EvidenceFigure"},
         {&kShape<SpanView>, "EvidenceSpan"},
+        {&kShape<GpuUseView>, "GpuUse"},
         {&kShape<TimelineView>, "Timeline"},
         {&kShape<ArtifactList>, "ArtifactList"},
         {&kShape<UsageLine>, "UsageLine"},

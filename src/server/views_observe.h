@@ -26,11 +26,18 @@ struct SeriesPage {
 
 // One term of a run against its plan.
 struct ExplainedTerm {
-    std::string term;  // step, compute, input, collectives, checkpoints, memory, time, cost
+    std::string term;  // step, compute, input, collectives, checkpoints, gpu-memory, memory, time, cost
     std::string unit;  // s, bytes, microusd
     std::optional<double> measured, predicted, low, high;
     std::string verdict;  // inside, above, below; empty: nothing to hold it against
     std::string note;     // why it is not measured, or what it went to
+};
+// What the GPUs of its ranks did while it was steady: means over the ranks, power of one board, memory of the fullest.
+struct GpuUseView {
+    int count = 0;
+    std::optional<double> busy_share, tensor_share, bandwidth_share;  // of the cycles, and of device memory's
+    std::optional<double> power_w, power_limit_w;
+    std::optional<double> memory_held_bytes, memory_size_bytes;  // held: by the allocator of the program
 };
 // One figure that a rule looked at, and the threshold that it is held against.
 struct FigureView {
@@ -79,6 +86,7 @@ struct ExplanationView {
     std::int64_t point_s = 0;             // what was judged from: seconds a point covers; 0: nothing was measured
     std::string kept_at;                  // judged when the run ended, and kept; empty: judged now
     std::vector<ExplainedTerm> terms;
+    std::optional<GpuUseView> gpu;  // none: no rank holds one
     std::vector<DiagnosisView> diagnoses;
     std::vector<DiagnosisNoteView> ruled_out, not_known;
     std::optional<TimelineView> timeline;  // none: no steps were seen
@@ -108,6 +116,17 @@ void fields(V& visit, ExplainedTerm& v) {
     visit("term", v.term);
     visit("unit", v.unit);
     visit("verdict", v.verdict);
+}
+template <class V>
+void fields(V& visit, GpuUseView& v) {
+    visit("bandwidth_share", v.bandwidth_share);
+    visit("busy_share", v.busy_share);
+    visit("count", v.count);
+    visit("memory_held_bytes", v.memory_held_bytes);
+    visit("memory_size_bytes", v.memory_size_bytes);
+    visit("power_limit_w", v.power_limit_w);
+    visit("power_w", v.power_w);
+    visit("tensor_share", v.tensor_share);
 }
 template <class V>
 void fields(V& visit, FigureView& v) {
@@ -161,6 +180,7 @@ void fields(V& visit, ExplanationView& v) {
     visit("causes", v.diagnoses);
     visit("from", v.from);
     visit("gap_s", v.gap_s);
+    visit("gpu", v.gpu);
     visit("kept_at", v.kept_at);
     visit("not_known", v.not_known);
     visit("outside", v.outside);

@@ -4,6 +4,7 @@
 //
 //   STOKER_CUDA_SCRIPT=FILE   lines; BOARD: its number, or *
 //     boards N
+//     named NAME              what they call themselves (NVIDIA H100 80GB HBM3)
 //     set BOARD KEY VALUE     to, from, peer, all_reduce, memory: bytes/s; flops; held: bytes that somebody has of its memory
 //                             fades: its rate after eight simulated seconds of work, as a part of it; wrong: results a launch that differ
 //                             from the third launch on; old 1: it has no tensor cores for bf16; alone 1: it reaches no other
@@ -24,6 +25,7 @@ static const double kUsual[KEYS] = {55e9, 55e9, 390e9, 475e9, 620e12, 2.9e12, 0,
 typedef struct { double value[KEYS], clock, worked; int launches; char call[64]; int code, hangs; } board_t;
 typedef struct { double at; } event_t;
 static board_t boards[BOARDS];
+static char named[100] = "NVIDIA H100 80GB HBM3";
 static int count = 8, now, matrix, reduced;
 
 static void load(void) {
@@ -37,6 +39,7 @@ static void load(void) {
     double value;
     while (fgets(line, sizeof line, f)) {
         if (sscanf(line, "boards %d", &count) == 1) continue;
+        if (sscanf(line, "named %99[^\n]", named) == 1) continue;
         value = 0;
         const int parts = sscanf(line, "%63s %15s %63s %lf", word, who, key, &value);
         if (parts < 1) continue;
@@ -64,7 +67,7 @@ API int cuInit(unsigned flags) { load(); return flags ? 1 : asked(0, "cuInit"); 
 API int cuGetErrorString(int code, const char** text) { *text = code == 802 ? "system not yet initialized" : code == 719 ? "unspecified launch failure" : "unknown error"; return 0; }
 API int cuDeviceGetCount(int* n) { *n = count; return 0; }
 API int cuDeviceGet(int* device, int ordinal) { *device = ordinal; return 0; }
-API int cuDeviceGetName(char* name, int size, int device) { (void)device; snprintf(name, (size_t)size, "NVIDIA H100 80GB HBM3"); return 0; }
+API int cuDeviceGetName(char* name, int size, int device) { (void)device; snprintf(name, (size_t)size, "%s", named); return 0; }
 API int cuDeviceGetPCIBusId(char* pci, int size, int device) { snprintf(pci, (size_t)size, "0000:%02X:00.0", 0x1b + device * 16); return 0; }
 API int cuDeviceGetAttribute(int* value, int attribute, int device) { (void)device; *value = attribute == 16 ? 4 : 0; return 0; }
 API int cuDevicePrimaryCtxRetain(void** context, int device) { *context = (void*)(intptr_t)(device + 1); return asked(device, "cuDevicePrimaryCtxRetain"); }

@@ -45,6 +45,42 @@ std::string term_text(const api::ExplainedTerm& term, const Style& style) {
     return text;
 }
 
+const api::ExplainedTerm* term_named(const api::ExplanationView& view, std::string_view name) {
+    for (const api::ExplainedTerm& term : view.terms)
+        if (term.term == name) return &term;
+    return nullptr;
+}
+
+// "84 % busy, tensor cores 10 %, memory bandwidth 61 %, 480 of 700 W"
+std::string gpu_use_text(const api::GpuUseView& gpu) {
+    std::vector<std::string> parts;
+    const auto share = [](double value) {
+        return value > 0 && value < 0.005 ? std::string("under 1 %") : fmt::format("{:.0f} %", 100 * value);
+    };
+    if (gpu.busy_share) parts.push_back(share(*gpu.busy_share) + " busy");
+    if (gpu.tensor_share) parts.push_back("tensor cores " + share(*gpu.tensor_share));
+    if (gpu.bandwidth_share) parts.push_back("memory bandwidth " + share(*gpu.bandwidth_share));
+    if (gpu.power_w)
+        parts.push_back(fmt::format("{:.0f}{} W{}", *gpu.power_w,
+                                    gpu.power_limit_w ? fmt::format(" of {:.0f}", *gpu.power_limit_w) : "",
+                                    gpu.count > 1 ? " each" : ""));
+    const std::string text = join(parts, ", ");
+    return gpu.count > 1 ? fmt::format("{} of them{}{}", gpu.count, text.empty() ? "" : ": ", text) : text;
+}
+
+// What the board has and the allocator holds beside the peak, and what the program took of the machine.
+std::string gpu_memory_text(const api::ExplanationView& view, const api::ExplainedTerm& term, const Style& style) {
+    std::string text = term_text(term, style);
+    std::vector<std::string> beside;
+    if (view.gpu && view.gpu->memory_size_bytes)
+        beside.push_back("of " + value_text(*view.gpu->memory_size_bytes, "bytes"));
+    if (view.gpu && view.gpu->memory_held_bytes)
+        beside.push_back("the allocator holds " + value_text(*view.gpu->memory_held_bytes, "bytes"));
+    if (const api::ExplainedTerm* host = term_named(view, "memory"); host != nullptr && host->measured)
+        beside.push_back("host " + value_text(*host->measured, host->unit));
+    return text + (beside.empty() ? "" : fmt::format(" ({})", join(beside, ", ")));
+}
+
 class ExplanationLines {
 public:
     explicit ExplanationLines(int width) : width_(static_cast<std::size_t>(std::max(40, width))) {}
@@ -142,7 +178,17 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
         lines.out_ += fmt::format("It {} stoker describe {}\n", why, view.run.text());
         return lines.out_;
     }
-    for (const api::ExplainedTerm& term : view.terms) lines.add(term.term, term_text(term, style));
+    // Of ranks on GPUs the memory that matters is that of the boards; the machine's stands beside it.
+    const bool on_gpus = term_named(view, "gpu-memory") != nullptr;
+    if (view.gpu && !on_gpus) lines.add("GPU", gpu_use_text(*view.gpu));
+    for (const api::ExplainedTerm& term : view.terms) {
+        if (term.term == "gpu-memory") {
+            if (view.gpu) lines.add("GPU", gpu_use_text(*view.gpu));
+            lines.add("GPU memory", gpu_memory_text(view, term, style));
+        } else if (term.term != "memory" || !on_gpus) {
+            lines.add(term.term, term_text(term, style));
+        }
+    }
     lines.out_ += timeline_text(view, style.width);
     for (const api::DiagnosisView& each : view.diagnoses) add_diagnosis(each, style, lines);
     if (view.diagnoses.empty()) {

@@ -43,6 +43,35 @@ api::ExplanationView starved() {
     return view;
 }
 
+// An engineer at a GPU asks for the board's memory and what its units do; 1.4 GiB of the machine says neither.
+TEST(ExplanationText, OfARunOnGpusTheBoardIsTold) {
+    api::ExplanationView view = starved();
+    view.terms = {{.term = "step", .unit = "s", .measured = 0.2},
+                  {.term = "gpu-memory", .unit = "bytes", .measured = 42.0 * (1 << 30)},
+                  {.term = "memory", .unit = "bytes", .measured = 1.5e9},
+                  {.term = "time", .unit = "s", .measured = 22.3}};
+    view.gpu = api::GpuUseView{.count = 1,
+                               .busy_share = 0.84,
+                               .tensor_share = 0.1,
+                               .bandwidth_share = 0.001,
+                               .power_w = 480.4,
+                               .power_limit_w = 700,
+                               .memory_held_bytes = 45.0 * (1 << 30),
+                               .memory_size_bytes = 139.8 * (1 << 30)};
+    std::string text = explanation_text(view, Style{});
+    EXPECT_THAT(text,
+                HasSubstr("  GPU          84 % busy, tensor cores 10 %, memory bandwidth under 1 %, 480 of 700 W\n"
+                          "  GPU memory   42 GiB measured (of 140 GiB, the allocator holds 45 GiB, host 1.4 GiB)\n"
+                          "  time         22.3 s measured\n"));
+    EXPECT_THAT(text, Not(HasSubstr("  memory ")));
+    view.gpu = api::GpuUseView{.count = 8, .busy_share = 0.97, .power_w = 300};
+    view.terms[1].measured.reset();
+    view.terms[1].predicted = 70.0 * (1 << 30);
+    text = explanation_text(view, Style{});
+    EXPECT_THAT(text, HasSubstr("8 of them: 97 % busy, 300 W each\n"));
+    EXPECT_THAT(text, HasSubstr("not measured, 70 GiB predicted (host 1.4 GiB)"));
+}
+
 TEST(ExplanationText, NamesCauseEvidenceShareGainAndFix) {
     const std::string text = explanation_text(starved(), Style{});
     for (const char* part :

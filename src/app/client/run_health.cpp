@@ -34,9 +34,11 @@ HealthCheck check_of(const std::string& name, HealthVerdict verdict, std::string
 
 bool is_little(const api::DiagnosisView& found) {
     if (found.stops) return false;
-    // What ends with the first steps is told, and is no reason to stop.
+    // What ends with the first steps is told, and is no reason to stop; no more is what could be better and is no
+    // fault.
     const DiagnosisRule* rule = find_diagnosis_rule(found.name);
-    return found.expected_gain < kLittle || (rule != nullptr && rule->cost == CostLies::before_steady);
+    return found.expected_gain < kLittle ||
+           (rule != nullptr && (rule->cost == CostLies::before_steady || rule->cost == CostLies::at_most));
 }
 
 }  // namespace

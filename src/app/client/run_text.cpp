@@ -32,6 +32,26 @@ std::int64_t peak_memory(const api::RunView& view) {
     return peak;
 }
 
+// What a run is said to have taken: of ranks that tell of a GPU the allocator's peak there, since a plan of such ranks
+// says that as well; else that of the machine.
+struct TakenMemory {
+    double bytes = 0, of_bytes = 0;  // of: the board's
+    bool on_gpu = false;
+    std::string text() const {
+        const std::string board = of_bytes > 0 ? fmt::format(" of {}", bytes_text(std::llround(of_bytes))) : "";
+        return bytes_text(std::llround(bytes)) + board;
+    }
+};
+TakenMemory taken_memory(const api::RunView& view) {
+    const auto last = [&](const char* name) {
+        const auto found = view.metrics.find(name);
+        return found == view.metrics.end() ? 0.0 : found->second;
+    };
+    if (const double peak = last("cuda_peak"); peak > 0 && peak < 1e15)
+        return {.bytes = peak, .of_bytes = std::clamp(last("cuda_size"), 0.0, 1e15), .on_gpu = true};
+    return {.bytes = static_cast<double>(peak_memory(view))};
+}
+
 // "label     text", wrapped below itself.
 class RunLines {
 public:
@@ -195,17 +215,21 @@ void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Run
     }
     if (plan.serving) add_serving(view, *plan.serving, lines);
     if (plan.memory_bytes > 0) {
-        const std::int64_t peak = peak_memory(view);
+        const TakenMemory taken = taken_memory(view);
         std::string predicted = bytes_text(plan.memory_bytes) + " predicted";
         if (plan.memory_high_bytes > 0)
             predicted +=
                 fmt::format(" ({} - {})", bytes_text(plan.memory_low_bytes), bytes_text(plan.memory_high_bytes));
-        lines.add("memory",
-                  peak > 0 ? with_verdict(fmt::format("{} measured, {}", bytes_text(peak), predicted),
-                                          held_words(static_cast<double>(peak), static_cast<double>(plan.memory_bytes),
-                                                     static_cast<double>(plan.memory_low_bytes),
-                                                     static_cast<double>(plan.memory_high_bytes)))
-                           : "of a rank, when it has ended; " + predicted);
+        // Of a run on GPUs that tells nothing of them the machine's memory is not what was predicted.
+        const bool comparable = taken.bytes > 0 && (taken.on_gpu || view.spec.per_rank.gpus == 0);
+        lines.add(taken.on_gpu || view.spec.per_rank.gpus > 0 ? "GPU memory" : "memory",
+                  comparable
+                      ? with_verdict(fmt::format("{} measured, {}", taken.text(), predicted),
+                                     held_words(taken.bytes, static_cast<double>(plan.memory_bytes),
+                                                static_cast<double>(plan.memory_low_bytes),
+                                                static_cast<double>(plan.memory_high_bytes)))
+                      : (view.spec.per_rank.gpus > 0 ? "told by stoker_torch; " : "of a rank, when it has ended; ") +
+                            predicted);
     }
     const auto until_now = [&] { return over ? (whole ? "" : " until it ended") : " so far"; };
     if (plan.run_s > 0)
@@ -437,13 +461,13 @@ std::string outcome_text(const api::RunView& view, const MeasuredSteps& measured
         if (measured.cpu_s > 0 && measured.step_s > 1.3 * measured.cpu_s)
             text += fmt::format(", {} of it at work", run_seconds_text(measured.cpu_s));
     }
-    if (const std::int64_t peak = peak_memory(view); peak > 0) {
-        text += "; memory " + bytes_text(peak);
-        if (plan != nullptr && plan->memory_bytes > 0)
-            text += against(
-                bytes_text(plan->memory_bytes),
-                held_words(static_cast<double>(peak), static_cast<double>(plan->memory_bytes),
-                           static_cast<double>(plan->memory_low_bytes), static_cast<double>(plan->memory_high_bytes)));
+    if (const TakenMemory taken = taken_memory(view); taken.bytes > 0) {
+        text += (taken.on_gpu ? "; GPU memory " : "; memory ") + taken.text();
+        if (plan != nullptr && plan->memory_bytes > 0 && (taken.on_gpu || view.spec.per_rank.gpus == 0))
+            text +=
+                against(bytes_text(plan->memory_bytes), held_words(taken.bytes, static_cast<double>(plan->memory_bytes),
+                                                                   static_cast<double>(plan->memory_low_bytes),
+                                                                   static_cast<double>(plan->memory_high_bytes)));
     }
     if (view.cost_microusd) {
         text += "; cost " + money_text(*view.cost_microusd);

@@ -71,6 +71,19 @@ TEST(RunTextTest, CommandsReadBackAndTornCheckpointsAreTold) {
     EXPECT_THAT(text, HasSubstr("none complete, 1 torn (of step 10: it has no manifest.json)"));
 }
 
+// A plan of a run on GPUs says what the board needs: the machine's memory is not held against it, the allocator's is.
+TEST(RunTextTest, OfARunOnGpusTheBoardsMemoryIsTold) {
+    api::RunView view = sample();
+    view.spec.per_rank.gpus = 1;
+    EXPECT_THAT(outcome_text(view, {}), HasSubstr("; memory 1.5 GiB"));
+    EXPECT_THAT(outcome_text(view, {}), Not(HasSubstr("memory 1.5 GiB (")));
+    EXPECT_THAT(describe_text(view, {}, Style{}, kNow),
+                HasSubstr("GPU memory  told by stoker_torch; 1.0 GiB predicted"));
+    view.metrics["cuda_peak"] = 1.1 * (1 << 30), view.metrics["cuda_size"] = 139.8 * (1 << 30);
+    EXPECT_THAT(outcome_text(view, {}), HasSubstr("; GPU memory 1.1 GiB of 140 GiB (1.0 GiB predicted, inside)"));
+    EXPECT_THAT(describe_text(view, {}, Style{}, kNow), HasSubstr("1.1 GiB of 140 GiB measured, 1.0 GiB predicted"));
+}
+
 // A server has no steps: it is held against the latency that was promised.
 TEST(RunTextTest, AServerIsHeldAgainstItsLatency) {
     api::RunView view = sample();

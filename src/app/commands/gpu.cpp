@@ -72,16 +72,16 @@ Result<Document> recorded(int repeat, double limit_s, std::string& text) {
     TRY(const ProgramResult result, run_program(call, std::chrono::steady_clock::now() +
                                                           std::chrono::milliseconds(static_cast<int>(limit_s * 1000)))
                                         .while_doing("recording the driver's calls"));
-    if (result.exit_code != 0) {
-        // It says so as every command does, in lines for a terminal.
-        std::string_view said = trim(result.complaint);
-        if (said.starts_with("error: ")) said.remove_prefix(7);
-        std::vector<std::string> words;
-        for (const std::string_view word : split_words(said)) words.emplace_back(word);
-        return Error(ErrorKind::unavailable, join(words, " "));
-    }
+    if (result.exit_code != 0)
+        return Error(ErrorKind::unavailable, fmt::format("the process that records ended with {}: {}", result.exit_code,
+                                                         printable(trim(result.complaint), 300)));
     text = result.output;
-    return Document::parse_json(result.output, "recording");
+    TRY(Document told, Document::parse_json(result.output, "recording"));
+    // What it could not do it says as data: lines for a terminal no longer tell what is wrong from what to do.
+    if (const Node* const problem = told.root().find("problem"))
+        return Error(ErrorKind::unavailable, problem->text, {},
+                     told.root().find("remedy") ? told.root().find("remedy")->text : "");
+    return told;
 }
 
 std::string text_of(const Node& node, std::string_view key) {

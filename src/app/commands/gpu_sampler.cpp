@@ -17,8 +17,15 @@ Result<CommandOutput> run_sampler(Session&, const Args& args) {
     TRY(const int record, args.whole_number("record", 0, 0, 10'000));
     TRY(const double period_s, args.number("period", 1, 0.01, 3600));
     if (record > 0) {
-        TRY(const Json recorded, record_gpus(record, period_s));
-        return CommandOutput{recorded.dump(1) + "\n"};
+        const auto recorded = record_gpus(record, period_s);
+        if (recorded) return CommandOutput{recorded->dump(1) + "\n"};
+        // Its caller makes an error of it again, with what to do apart from what is wrong.
+        const auto& problems = recorded.error().problems();
+        return CommandOutput{Json::object()
+                                 .set("problem", recorded.error().message())
+                                 .set("remedy", problems.empty() ? "" : problems.front().remedy)
+                                 .dump(1) +
+                             "\n"};
     }
     if (const auto level = args.get("measure")) {
         TRY(const double burn_s, args.number("burn-in", 0, 0, 86'400));

@@ -71,6 +71,7 @@ Result<CudaCalls> open_cuda() {
     symbols.find(c.release_host, "cuMemFreeHost");
     symbols.find(c.copy_to, "cuMemcpyHtoDAsync_v2");
     symbols.find(c.copy_from, "cuMemcpyDtoHAsync_v2");
+    symbols.find(c.copy_within, "cuMemcpyDtoDAsync_v2");
     symbols.find(c.can_access, "cuDeviceCanAccessPeer");
     symbols.find(c.enable_peer, "cuCtxEnablePeerAccess");
     symbols.find(c.copy_peer, "cuMemcpyPeerAsync");

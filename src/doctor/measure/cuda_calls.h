@@ -41,6 +41,7 @@ struct CudaCalls {
     int (*release_host)(void* memory) = nullptr;
     int (*copy_to)(cuda::Memory to, const void* from, std::size_t size, cuda::Stream stream) = nullptr;
     int (*copy_from)(void* to, cuda::Memory from, std::size_t size, cuda::Stream stream) = nullptr;
+    int (*copy_within)(cuda::Memory to, cuda::Memory from, std::size_t size, cuda::Stream stream) = nullptr;
     int (*can_access)(int* can, cuda::Device device, cuda::Device peer) = nullptr;
     int (*enable_peer)(cuda::Context peer, unsigned flags) = nullptr;
     int (*copy_peer)(cuda::Memory to, cuda::Context to_context, cuda::Memory from, cuda::Context from_context,

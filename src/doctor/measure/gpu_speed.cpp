@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kCopyBytes = std::size_t{256} << 20, kReduceBytes = std::size_t{1} << 30;
 constexpr unsigned kBlockThreads = 256, kBlocksEach = 8, kFirstRounds = 512, kMostRounds = 1u << 22;
 constexpr double kLaunchS = 0.1;  // long beside what a launch costs, short beside what a watchdog allows
-constexpr int kRateTimes = 5;
+constexpr int kRateTimes = 5, kCopiesWithin = 16;
 // Another program's context takes some hundred MiB, our own as well; more is somebody's work.
 constexpr double kHeldShare = 0.05, kHeldLeast = 1 << 30;
 
@@ -85,6 +85,13 @@ public:
             (void)c_.release_host(host);
         }
         (void)::sched_setaffinity(0, sizeof before, &before);
+        // Several in a row, since one takes no longer than its launch.
+        speed.memory = rate_of(2.0 * kCopyBytes * kCopiesWithin, "cuMemcpyDtoDAsync", [&] {
+            int code = cuda::kOk;
+            for (int i = 0; i < kCopiesWithin && code == cuda::kOk; ++i)
+                code = c_.copy_within(two_, one_, kCopyBytes, nullptr);
+            return code;
+        });
     }
 
     // To one that it reaches directly; else nothing is measured: through the machine's memory it is another path.
@@ -335,6 +342,7 @@ void measure_all_reduce(const CudaCalls& c, BoardsUnderTest& boards, GpuSpeeds& 
 constexpr std::pair<const char*, std::optional<double> GpuSpeed::*> kGpuFigures[] = {
     {"to_board_bytes_per_s", &GpuSpeed::to_board},
     {"from_board_bytes_per_s", &GpuSpeed::from_board},
+    {"memory_bytes_per_s", &GpuSpeed::memory},
     {"to_peer_bytes_per_s", &GpuSpeed::to_peer},
     {"to_best_peer_bytes_per_s", &GpuSpeed::to_best_peer},
     {"flops", &GpuSpeed::flops},

@@ -19,6 +19,7 @@ struct GpuSpeed {
     std::string in_use;                           // what else holds it, so that nothing was measured
     std::string problem;                          // the call that failed, and how
     std::optional<double> to_board, from_board;   // bytes/s, from and to memory of the machine that is pinned
+    std::optional<double> memory;                 // bytes/s that its own memory reads and writes in copies within it
     std::optional<double> to_peer, to_best_peer;  // bytes/s to another board, the slowest and the fastest
     int peer = -1;                                // the slowest
     std::string work;                             // what it computed: "bf16 products", "fp32"

@@ -102,4 +102,56 @@ DiagnosisVerdict judge_gpu_tensor_idle(const RunEvidence& evidence) {
     return diagnosis_found(std::move(found));
 }
 
+// Tensor cores that work, in a small part of the time that the multiprocessors are busy: what is between the products
+// takes the time. What could be gained is at most all of that, and nothing of a model that is so by its nature.
+DiagnosisVerdict judge_gpu_unfused(const RunEvidence& evidence) {
+    if (gpu_ranks(evidence).empty()) return no_gpu_here();
+    const auto units = units_of(evidence);
+    if (!units) return diagnosis_silent(kNeedsUnits);
+    const int bits = bits_of(*units->rank);
+    if (bits == 0) return diagnosis_silent("param_bits or autocast_bits in the metrics file (stoker_torch)");
+    const double busy = std::max(units->sm, 1e-9), share = units->tensor / busy;
+    const std::string figures = fmt::format("tensor cores work {} of the cycles, multiprocessors {}",
+                                            percent_text(units->tensor), percent_text(units->sm));
+    if (units->sm < diagnosis_threshold("gpu.busy") || units->tensor < diagnosis_threshold("gpu.tensor_share") ||
+        share >= diagnosis_threshold("gpu.products_share"))
+        return diagnosis_ruled_out(figures);
+    if (bits != 16) return diagnosis_ruled_out(fmt::format("{}, with {} bits", figures, bits));
+    const auto memory = units->rank->mean("gpu_dram");
+    const bool waits = memory && *memory >= diagnosis_threshold("gpu.dram_busy");
+    // The products alone, if the tensor cores did them at the rate of a board that does nothing else.
+    const double products = units->tensor / diagnosis_threshold("gpu.products_reached");
+    Diagnosis found{.what = fmt::format("the GPU is busy {} of the cycles and multiplies in {}: most of a step goes "
+                                        "to what is between the products",
+                                        percent_text(units->sm), percent_text(units->tensor)),
+                    .evidence = {},
+                    .fix =
+                        "attention that does not write its scores out (scaled_dot_product_attention; transformers: "
+                        "attn_implementation=\"sdpa\"), ",
+                    .rank = units->rank->rank};
+    found.fix += units->rank->mean("compiled").value_or(0) > 0
+                     ? "and operators that the compiler leaves apart (TORCH_LOGS=graph_breaks)"
+                     : "torch.compile(model), which joins norms, activations and losses";
+    found.fix += ", AdamW(fused=True), channels_last for convolutions";
+    if (waits) found.fix += "; a model that looks up more than it multiplies (embeddings) is so by its nature";
+    found.figures = {deciding_figure("products_share", share, "of the busy cycles", "gpu.products_share"),
+                     told_figure("tensor_share", units->tensor, "of the cycles"),
+                     deciding_figure("sm_share", units->sm, "of the cycles", "gpu.busy")};
+    add_units(*units, found);
+    if (memory) {
+        found.figures.push_back(deciding_figure("dram_share", *memory, "of the bandwidth", "gpu.dram_busy"));
+        found.evidence.push_back(
+            waits ? fmt::format("device memory is busy {}, and binds it: tensors are written and read again between "
+                                "kernels",
+                                percent_text(*memory))
+                  : fmt::format("device memory is busy {}", percent_text(*memory)));
+    }
+    found.cost_s = time_of(*units, units->sm - products);
+    found.cost_range = {.low_s = 0, .high_s = found.cost_s};
+    if (const auto work = gpu_work_s(*units->rank))
+        found.evidence.push_back(fmt::format("at the rate that a board reaches its products take {} of {}",
+                                             milliseconds_text(*work * products), milliseconds_text(*work)));
+    return diagnosis_found(std::move(found));
+}
+
 }  // namespace stoker

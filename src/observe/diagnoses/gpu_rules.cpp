@@ -26,6 +26,7 @@ DiagnosisVerdict judge_gpu_starved(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_idle(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_precision(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_tensor_idle(const RunEvidence& evidence);
+DiagnosisVerdict judge_gpu_unfused(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_fragmentation(const RunEvidence& evidence);
 
 std::vector<DiagnosisRule> gpu_diagnosis_rules() {
@@ -58,7 +59,13 @@ std::vector<DiagnosisRule> gpu_diagnosis_rules() {
          .layer = model,
          .judge = judge_gpu_tensor_idle,
          .instead = {judge_gpu_precision, judge_other_precision}},
-        {.name = "gpu-fragmentation", .layer = model, .judge = judge_gpu_fragmentation}};
+        {.name = "gpu-fragmentation", .layer = model, .judge = judge_gpu_fragmentation},
+        {.name = "gpu-unfused",
+         .layer = model,
+         .judge = judge_gpu_unfused,
+         .cost = CostLies::at_most,
+         .clears = ClearsNode::never,
+         .instead = {judge_gpu_precision, judge_other_precision}}};
 }
 
 }  // namespace stoker

@@ -1,6 +1,7 @@
 // Of a run on GPUs the reason is told that is there, with its part of a step, and none on the healthy twin.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -162,6 +163,19 @@ const std::vector<Fault>& faults() {
              for (RankEvidence& rank : e.ranks) set(rank, "gpu_tensor", 0.01), set(rank, "gpu_fp32", 0.1);
          },
          0.02, 0.03, "multiples of 8"},
+        // An H200, 27 November 2026: a decoder whose attention writes its scores out, eager: 97 TFLOP/s of 751.
+        {"gpu-unfused",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks) set(rank, "gpu_tensor", 0.10), set(rank, "gpu_sm", 0.84);
+         },
+         0.18, 0.20, "scaled_dot_product_attention"},
+        {"gpu-unfused",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks)
+                 set(rank, "gpu_tensor", 0.15), set(rank, "gpu_sm", 0.78), set(rank, "gpu_dram", 0.7),
+                     set(rank, "compiled", 1);
+         },
+         0.15, 0.17, "is so by its nature"},
         {"gpu-memory-errors", [](RunEvidence& e) { set(e.ranks[1], "gpu_remap_pending", 1); }, 0, 0,
          "wait to be replaced"},
         {"gpu-memory-errors", [](RunEvidence& e) { set(e.ranks[1], "gpu_ecc_corrected", 0.5); }, 0, 0, "corrects 0.5"},
@@ -243,6 +257,27 @@ TEST(GpuDiagnoses, NothingIsClaimedOfHealthyTwins) {
          [](RunEvidence& e) {
              for (RankEvidence& rank : e.ranks) set(rank, "gpu_tensor", 0.01), set(rank, "gpu_dram", 0.8);
          }},
+        // The same H200, by its own counters.
+        {"products of 8192^3 by cuBLAS",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks)
+                 set(rank, "gpu_sm", 0.96), set(rank, "gpu_tensor", 0.93), set(rank, "gpu_dram", 0.16);
+         }},
+        {"copies within the device",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks)
+                 set(rank, "gpu_sm", 0.92), set(rank, "gpu_tensor", 0), set(rank, "gpu_dram", 0.81);
+         }},
+        {"a board that hardly works multiplies little",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks) set(rank, "gpu_sm", 0.35), set(rank, "gpu_tensor", 0.05);
+         }},
+        {"a program that computes with 32 bits as it was meant to",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks)
+                 set(rank, "gpu_tensor", 0.10), set(rank, "autocast_bits", 0), set(rank, "param_bits", 32);
+             e.planned.precision_bits = 32;
+         }},
         {"InfiniBand carries the collectives", on_two_nodes},
         {"a few corrected errors in days", [](RunEvidence& e) { set(e.ranks[0], "gpu_ecc_corrected", 1e-4); }},
         {"a card without counters of its units or of memory errors",
@@ -283,6 +318,33 @@ TEST(GpuDiagnoses, OfNeighboursItIsSaidWhatIsKnown) {
     EXPECT_EQ(said(1, 0), "1 other process is on the GPUs, at work 0.0 % of the time");
     EXPECT_NE(said(2, std::nullopt).find("how much the 2 other processes"), std::string::npos) << said(2, std::nullopt);
     EXPECT_EQ(said(std::nullopt, std::nullopt), "needs the processes on the GPUs, by pids of this machine");
+}
+
+// What could be better at most is told behind what is a fault, however little that costs; and it counts to no gap.
+TEST(GpuDiagnoses, AHintIsToldAfterAFault) {
+    RunEvidence evidence = healthy_on_gpus();
+    for (RankEvidence& rank : evidence.ranks) set(rank, "gpu_tensor", 0.10);
+    set(evidence.ranks[3], "gpu_clock", 1.5e9);
+    const Diagnoses all = diagnose(evidence);
+    ASSERT_EQ(all.found.size(), 2u);
+    EXPECT_EQ(all.found[0].name(), "gpu-straggler");
+    EXPECT_EQ(all.found[1].name(), "gpu-unfused");
+    EXPECT_GT(all.found[1].cost_s, all.found[0].cost_s);
+    EXPECT_EQ(all.found[1].cost_range.low_s, 0);
+    EXPECT_EQ(all.found[1].rule->cost, CostLies::at_most);
+}
+
+// Without the hook nobody knows with how many bits it computes: that is said, and not guessed.
+TEST(GpuDiagnoses, AHintNeedsToKnowTheBits) {
+    RunEvidence evidence = healthy_on_gpus();
+    for (RankEvidence& rank : evidence.ranks) {
+        set(rank, "gpu_tensor", 0.10);
+        for (const char* name : {"param_bits", "autocast_bits"}) rank.measures.erase(name);
+    }
+    const Diagnoses all = diagnose(evidence);
+    EXPECT_TRUE(all.found.empty());
+    EXPECT_TRUE(std::any_of(all.not_known.begin(), all.not_known.end(),
+                            [](const auto& each) { return each.first == "gpu-unfused"; }));
 }
 
 // A host that waits for its data makes the GPU idle; that is one reason and not two.

@@ -65,7 +65,7 @@ std::string gpu_use_text(const api::GpuUseView& gpu) {
                                     gpu.power_limit_w ? fmt::format(" of {:.0f}", *gpu.power_limit_w) : "",
                                     gpu.count > 1 ? " each" : ""));
     const std::string text = join(parts, ", ");
-    return gpu.count > 1 ? fmt::format("{} of them{}{}", gpu.count, text.empty() ? "" : ": ", text) : text;
+    return gpu.count > 1 ? fmt::format("{} boards{}{}", gpu.count, text.empty() ? "" : ": ", text) : text;
 }
 
 // What the board has and the allocator holds beside the peak, and what the program took of the machine.

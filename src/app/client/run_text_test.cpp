@@ -80,8 +80,8 @@ TEST(RunTextTest, OfARunOnGpusTheBoardsMemoryIsTold) {
     EXPECT_THAT(describe_text(view, {}, Style{}, kNow),
                 HasSubstr("GPU memory  told by stoker_torch; 1.0 GiB predicted"));
     view.metrics["cuda_peak"] = 1.1 * (1 << 30), view.metrics["cuda_size"] = 139.8 * (1 << 30);
-    EXPECT_THAT(outcome_text(view, {}), HasSubstr("; GPU memory 1.1 GiB of 140 GiB (1.0 GiB predicted, inside)"));
-    EXPECT_THAT(describe_text(view, {}, Style{}, kNow), HasSubstr("1.1 GiB of 140 GiB measured, 1.0 GiB predicted"));
+    EXPECT_THAT(outcome_text(view, {}), HasSubstr("; GPU memory 1.1 GiB of 139.8 GiB (1.0 GiB predicted, inside)"));
+    EXPECT_THAT(describe_text(view, {}, Style{}, kNow), HasSubstr("1.1 GiB of 139.8 GiB measured, 1.0 GiB predicted"));
 }
 
 // A server has no steps: it is held against the latency that was promised.

@@ -180,14 +180,14 @@ void add_whole_terms(const RunAsItStands& look, const PredictionSpec& plan, cons
 std::optional<double> gpu_memory_of(const RankEvidence& rank) {
     if (const MeasureSpread* peak = rank.find("cuda_peak"); peak != nullptr && peak->high > 0) return peak->high;
     const MeasureSpread* used = rank.find("gpu_memory");
-    const double count = rank.mean("gpu_count").value_or(0);
+    const double count = std::round(rank.mean("gpu_count").value_or(0));
     return used != nullptr && used->high > 0 && count > 0 ? std::optional(used->high / count) : std::nullopt;
 }
 
 std::optional<double> gpu_size_of(const RankEvidence& rank) {
     if (const auto size = rank.mean("cuda_size"); size && *size > 0) return size;
     const auto sum = rank.mean("gpu_memory_size"), count = rank.mean("gpu_count");
-    return sum && *sum > 0 && count && *count > 0 ? std::optional(*sum / *count) : std::nullopt;
+    return sum && *sum > 0 && count && std::round(*count) > 0 ? std::optional(*sum / std::round(*count)) : std::nullopt;
 }
 
 const RankEvidence* fullest_gpu(const RunEvidence& evidence) {
@@ -202,11 +202,12 @@ const RankEvidence* fullest_gpu(const RunEvidence& evidence) {
 std::optional<GpuUse> gpu_use_of(const RunEvidence& evidence) {
     double count = 0, power = 0, limit = 0;
     for (const RankEvidence& rank : evidence.ranks) {
-        count += rank.mean("gpu_count").value_or(0);
+        // Seconds in which a rank had not opened its board yet make the mean no whole number.
+        count += std::round(rank.mean("gpu_count").value_or(0));
         power += rank.mean("gpu_power").value_or(0);
         limit += rank.mean("gpu_power_limit").value_or(0);
     }
-    if (!(count >= 0.5)) return std::nullopt;
+    if (!(count > 0)) return std::nullopt;
     const auto of_one = [&](double sum) { return sum > 0 ? std::optional(sum / count) : std::nullopt; };
     GpuUse use{.count = static_cast<int>(std::lround(count)),
                .busy_share = evidence.mean("gpu_sm"),

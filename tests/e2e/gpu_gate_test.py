@@ -195,10 +195,10 @@ def test_each_fault_of_a_board_is_found_by_the_burn_in(t):
     check(failed == ["gpu-copy"], f"{failed}")
     # A lone board of a model that was measured needs neither a size nor a past: half the lanes, clock or memory fail it by name.
     well = "boards 1\nnamed NVIDIA H200\nset 0 flops 460e12\nset 0 memory 4.15e12"
-    elsewhere = {"STOKER_FOLDER": os.path.join(t.base, "another-machine")}
+    t.call("doctor", "--forget")
     for fault, expected in (("", []), ("set 0 to 27e9", ["gpu-copy"]), ("set 0 flops 230e12", ["gpu-arithmetic"]), ("set 0 memory 2e12", ["gpu-memory-copy"])):
         say(machine.cuda, well + "\n" + fault)
-        told = t.json("doctor", "gpu", exit=1 if expected else 0, env=elsewhere)["checks"]
+        told = t.json("doctor", "gpu", exit=1 if expected else 0)["checks"]
         check([each["name"] for each in told if each["verdict"] == "fail"] == expected, f"{fault}: {told}")
         check({each["verdict"] for each in told} <= {"pass", "fail"}, f"{fault}: nobody says what it should be: {told}")
     # No library is no pass.

@@ -180,14 +180,17 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
     }
     // Of ranks on GPUs the memory that matters is that of the boards; the machine's stands beside it.
     const bool on_gpus = term_named(view, "gpu-memory") != nullptr;
-    if (view.gpu && !on_gpus) lines.add("GPU", gpu_use_text(*view.gpu));
+    bool use_told = !view.gpu;
     for (const api::ExplainedTerm& term : view.terms) {
-        if (term.term == "gpu-memory") {
-            if (view.gpu) lines.add("GPU", gpu_use_text(*view.gpu));
-            lines.add("GPU memory", gpu_memory_text(view, term, style));
-        } else if (term.term != "memory" || !on_gpus) {
-            lines.add(term.term, term_text(term, style));
+        const bool of_board = term.term == "gpu-memory", of_machine = term.term == "memory";
+        if ((of_board || of_machine) && !use_told) {
+            lines.add("GPU", gpu_use_text(*view.gpu));
+            use_told = true;
         }
+        if (of_board)
+            lines.add("GPU memory", gpu_memory_text(view, term, style));
+        else if (!of_machine || !on_gpus)
+            lines.add(term.term, term_text(term, style));
     }
     lines.out_ += timeline_text(view, style.width);
     for (const api::DiagnosisView& each : view.diagnoses) add_diagnosis(each, style, lines);

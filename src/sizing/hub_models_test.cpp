@@ -72,5 +72,65 @@ TEST(ModelsOfTheHub, PayForEachMatrixThatHasAnAdapter) {
     EXPECT_LT(step_of(Method::lora, "transformers, unsloth"), all);
 }
 
+TrainingSetup setup_of(const char* model, const char* framework, WorkloadKind kind, bool compiled = false,
+                       Precision precision = Precision::bf16) {
+    static const Catalog catalog = *Catalog::embedded();
+    Workload w;
+    w.kind = kind;
+    w.model = catalog.models()[static_cast<std::size_t>(*catalog.find_model(model))];
+    w.framework = framework;
+    w.precision = precision;
+    w.compiled = compiled;
+    w.data.sequence = 512;
+    Device device;
+    device.gpu = device.nvidia = true;
+    device.matmul_flops.fill(271e12);
+    device.peak_flops.fill(312e12);
+    device.supports = ~0u;
+    device.memory_bytes_per_s = 2e12;
+    return *make_training_setup(w, catalog, device, false);
+}
+
+// GPT-2 in transformers takes twice the time and the memory of what one kernel would: its GELU is ten operators.
+TEST(ModelsOfTheHub, WriteSomeActivationFunctionsFromParts) {
+    constexpr auto training = WorkloadKind::training, tuning = WorkloadKind::fine_tuning;
+    EXPECT_EQ(setup_of("gpt2", "transformers", training).activation_kept,
+              12);                                                           // autocast: pow and what follows in FP32
+    EXPECT_EQ(setup_of("gpt2", "transformers", tuning).activation_kept, 6);  // loaded in BF16: three elements
+    EXPECT_EQ(setup_of("gpt2", "transformers", training, false, Precision::fp32).activation_kept, 12);
+    for (const char* model : {"gpt-j-6b", "gpt-neo-1.3b", "phi-2"})
+        EXPECT_GT(setup_of(model, "transformers", training).activation_backward, 0) << model;
+    // One kernel: compiled, written by others, or another function.
+    EXPECT_EQ(setup_of("gpt2", "transformers", training, true).activation_kept, 0);
+    for (const char* framework : {"pytorch", "megatron", "nemo"})
+        EXPECT_EQ(setup_of("gpt2", framework, training).activation_kept, 0) << framework;
+    for (const char* model : {"llama-3-8b", "bert-base", "phi-4", "opt-1.3b", "t5-base"})
+        EXPECT_EQ(setup_of(model, "transformers", training).activation_kept, 0) << model;
+}
+
+// BERT with 512 tokens was told twice the memory that it takes, and T5 half.
+TEST(ModelsOfTheHub, KeepScoresOnlyWhereTheyAddToThem) {
+    constexpr auto training = WorkloadKind::training;
+    for (const char* model : {"bert-large", "roberta-large", "llama-3-8b", "gpt2"})
+        EXPECT_TRUE(setup_of(model, "transformers", training).flash) << model;
+    for (const char* model : {"t5-base", "deberta-v3-base", "bloom-7b1"})
+        EXPECT_FALSE(setup_of(model, "transformers", training).flash) << model;
+    EXPECT_TRUE(setup_of("bloom-7b1", "megatron", training).flash);  // its own kernels
+    // In FP32 no scores are kept either, unless they are added to.
+    EXPECT_EQ(setup_of("bert-large", "transformers", training, false, Precision::fp32).habits.score_bytes, 0);
+    EXPECT_GT(setup_of("t5-base", "transformers", training, false, Precision::fp32).habits.score_bytes, 0);
+}
+
+// FP32 weights, a context around products: the residual stream is FP32, and each product keeps its own cast.
+TEST(ModelsOfTheHub, AreTrainedFromTheStartUnderAutocast) {
+    EXPECT_TRUE(setup_of("llama-3-8b", "transformers", WorkloadKind::training).autocast);
+    EXPECT_FALSE(setup_of("llama-3-8b", "transformers", WorkloadKind::fine_tuning).autocast);
+    EXPECT_FALSE(setup_of("llama-3-8b", "megatron", WorkloadKind::training).autocast);
+    EXPECT_EQ(setup_of("llama-3-8b", "transformers", WorkloadKind::training).habits.checkpoint_elements, 2);
+    // BertForMaskedLM has logits of every token, whatever is masked.
+    EXPECT_EQ(setup_of("bert-base", "transformers", WorkloadKind::training).predicted_share, 1);
+    EXPECT_LT(setup_of("bert-base", "megatron", WorkloadKind::training).predicted_share, 0.2);
+}
+
 }  // namespace
 }  // namespace stoker

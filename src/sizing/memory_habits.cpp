@@ -113,6 +113,7 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
             if (setup.method == Method::qlora && !has_word(framework, "accelerated")) habits.checkpoint_elements = 2;
             if (setup.method != Method::full)
                 habits.checkpoint_elements_sharded = constant("checkpoint_copies_sharded_adapter");
+            if (setup.autocast) habits.checkpoint_elements = habits.checkpoint_elements_sharded = 2;
             // Its checkpoints lie in the host's memory, and norms and activations are kernels of its own
             // (use_gradient_checkpointing="unsloth").
             if (unsloth) {

@@ -178,6 +178,10 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
         layer.vector_forward += weights * (setup.weight_bytes + setup.compute_bytes) / memory;
     }
     layer.vector_backward = setup.vector_backward * layer.vector_forward;
+    if (setup.activation_forward > 0 && setup.experts <= 1) {
+        layer.vector_forward += tokens * setup.ffn * setup.activation_forward / t / memory;
+        layer.vector_backward += tokens * setup.ffn * setup.activation_backward / t / memory;
+    }
     const double again = layout.recomputed_share(setup.layers);
     if (again > 0) layer.recompute = again * layer.forward();
     if (layout.recompute == Recompute::selective && setup.habits.selective_kept > 0)
@@ -382,7 +386,8 @@ StageTimes add_samples(const TrainingSetup& setup, const ParallelLayout& layout,
     const double matmul = setup.vision_work * model_flops(setup, b) / rate;
     // Activation sizes are given for 16 bit. Forward is a third of all passes.
     const double bytes = (setup.sample_activation_bytes + setup.sample_frozen_bytes / 3) * setup.compute_bytes / 2;
-    const double vector = setup.vision_passes * bytes * b / (device.memory_bytes_per_s * device.memory_efficiency);
+    const double traffic = setup.sample_traffic_bytes > 0 ? setup.sample_traffic_bytes : setup.vision_passes * bytes;
+    const double vector = traffic * b / (device.memory_bytes_per_s * device.memory_efficiency);
     const double launch = beyond(matmul + vector, setup.vision_kernels * device.launch_s);
     out.seconds[at(TimeTerm::matmul)] = m * matmul;
     out.seconds[at(TimeTerm::memory_bound)] = m * vector;

@@ -62,10 +62,17 @@ struct TrainingSetup {
     double predicted_share = 1;  // of the tokens that get logits: masked ones in an encoder
     double sample_forward_flops = 0, sample_activation_bytes = 0;  // cnn, vit, diffusion; bytes of what is kept
     double sample_frozen_flops = 0, sample_frozen_bytes = 0;       // of frozen layers, which go forward only
+    double sample_traffic_bytes =
+        0;                   // between products, forward and backward; 0: sample_activation_bytes x vision_passes
     double vision_work = 1;  // multiplications that are made over those that are counted
     // Bytes
     double weight_bytes = 2, compute_bytes = 2, gradient_bytes = 2, optimizer_bytes = 12;
-    double vector_bytes = 2;            // an element between products: autocast keeps norms, softmax and sums in FP32
+    double vector_bytes = 2;         // an element between products: autocast keeps norms, softmax and sums in FP32
+    bool autocast = false;           // FP32 weights and residual stream, and each product casts its own input
+    bool projects_together = false;  // queries, keys and values come of one product
+    // What an activation function of several operators adds to one of a single kernel, of a token and feed-forward
+    // column: kept for the backward pass, and through memory.
+    double activation_kept = 0, activation_forward = 0, activation_backward = 0;
     double adapter_bytes = 0;           // of a token and layer, forward: what goes around the thin products of adapters
     double embedding_weight_bytes = 2;  // as weight_bytes; of the embeddings, which QLoRA does not quantise
     double gather_bytes = 2;            // of a parameter on the wire when ZeRO-3 gathers it

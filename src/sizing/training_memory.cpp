@@ -38,6 +38,15 @@ double dense_layer_bytes(const TrainingSetup& setup, double ffn, double tensor, 
     return sequence_parallel ? (outside + inside) / tensor : outside + inside / tensor;
 }
 
+// What autocast adds to that, in bytes of a token and hidden unit: both norms keep FP32 (and RMSNorm what it has scaled
+// too), and each product the cast of its input, where one would do for queries, keys and values, and for the gate.
+double autocast_layer_bytes(const TrainingSetup& setup) noexcept {
+    if (!setup.autocast) return 0;
+    const bool gated = setup.gate_matrices > 2;
+    const double norms = gated && setup.habits.norms_in_parts ? 8 : 4;
+    return norms + (setup.projects_together ? 0 : 4) + (gated ? 2 : 0);
+}
+
 // Micro-batches in flight on a stage, in sets of its layers: 1F1B keeps min(p - i, m). Interleaved, a stage warms up
 // with 2 (p - i - 1) + (v - 1) p chunks and has one more in work (arXiv 2104.04473): (p v + p - 1 - 2 i)/v sets.
 double in_flight(const ParallelLayout& layout, int stage) noexcept {
@@ -112,7 +121,7 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
         gathered += setup.compute_bytes * setup.hidden * std::max({setup.hidden, setup.ffn, setup.expert_ffn});
 
     const double tokens = tokens_per_rank(setup, layout);
-    double activations = setup.sample_activation_bytes * layout.micro_batch;
+    double activations = setup.sample_activation_bytes * setup.compute_bytes / 2 * layout.micro_batch;
     if (setup.transformer) {
         const double layer = layer_activation_bytes(setup, layout);
         const double flying = in_flight(layout, stage);
@@ -275,7 +284,7 @@ double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& 
     if (!setup.transformer) return 0;
     const double tokens = tokens_per_rank(setup, layout);
     const double t = layout.tensor;
-    const double elements = setup.vector_bytes / 2;
+    const double elements = setup.autocast ? 1 : setup.vector_bytes / 2;
     const double area = tokens * setup.hidden;
     const bool sp = layout.sequence_parallel;
     double bytes = area * dense_layer_bytes(setup, setup.ffn, t, sp);
@@ -291,12 +300,17 @@ double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& 
         !setup.flash && layout.recompute != Recompute::selective && layout.recomputed_share(setup.layers) < 1;
     // Unfused attention keeps the s x s scores of each head; a fused one the statistics of the softmax.
     // Of each score the softmax, what dropout leaves of it and its mask; without dropout the softmax alone.
-    const double kept = setup.dropout ? 5 : setup.stores_each_operator ? 2 : setup.habits.score_bytes;
+    // Under autocast the softmax is in FP32, and what goes into the product with the values is cast back.
+    double kept = setup.dropout ? 5 : setup.stores_each_operator ? 2 : setup.habits.score_bytes;
+    if (setup.autocast) kept = setup.dropout ? 7 : 6;
+    if (setup.habits.score_bytes <= 0) kept = 0;
     if (scores) bytes += kept * setup.heads * setup.sequence * tokens / t;
     // Of the two attention products and the feed-forward's two sides.
     if (setup.method == Method::qlora && setup.habits.keeps_quantised_inputs)
         bytes += area * 2 * (3 + setup.ffn / setup.hidden) / t;
     if (setup.flash) bytes += setup.softmax_statistics * tokens * setup.heads / t / std::max(elements, 1e-9);
+    if (setup.experts <= 1) bytes += tokens * setup.ffn * setup.activation_kept / t / std::max(elements, 1e-9);
+    bytes += area * autocast_layer_bytes(setup) / (sp ? t : 1);
     return bytes * elements;
 }
 

@@ -14,6 +14,7 @@
 #include "sizing/disk.h"
 #include "sizing/framework.h"
 #include "sizing/hub_models.h"
+#include "sizing/layer_shape.h"
 #include "sizing/nearness.h"
 #include "sizing/precision.h"
 
@@ -56,7 +57,6 @@ double optimizer_bytes(const Workload& workload, const Catalog& catalog, bool mi
 
 void set_shape(const Workload& workload, TrainingSetup& setup) {
     const ModelSpec& m = workload.model;
-    const ParameterCount count = count_parameters(m);
     setup.model = &m;
     setup.transformer = m.transformer() && !(m.forward_flops_per_sample > 0);
     setup.total_params = parameters_of(m);
@@ -73,42 +73,8 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
         setup.sequence = 1;
         return;
     }
-    setup.layers = m.layers;
-    setup.hidden = m.hidden;
-    setup.heads = m.heads;
-    setup.kv_heads = m.kv_heads > 0 ? m.kv_heads : m.heads;
-    setup.head_dim = m.head_dim > 0 ? m.head_dim : static_cast<double>(m.hidden) / m.heads;
-    if (m.attention == AttentionKind::mla) {
-        // Training materialises all keys and values; only inference keeps the latent.
-        setup.kv_heads = m.heads;
-        setup.head_dim = m.v_head_dim;
-        setup.query_head_dim = m.nope_head_dim + m.rope_head_dim;
-    }
-    setup.ffn = m.ffn;
-    setup.gate_matrices = m.gated ? 3 : 2;
-    setup.vocabulary = m.vocabulary;
+    set_layers(m, setup);
     setup.sequence = workload.sequence();
-    setup.window = m.sliding_window;
-    setup.causal = m.kind == ModelKind::decoder;
-    setup.tied = m.tied_embeddings || m.kind == ModelKind::encoder;
-    setup.dropout = m.kind == ModelKind::encoder;  // decoders are trained without since 2022 or so
-    if (m.moe()) {
-        setup.experts = m.experts;
-        setup.active_experts = std::max(1, m.active_experts);
-        setup.expert_ffn = m.expert_ffn > 0 ? m.expert_ffn : m.ffn;
-        setup.shared_ffn = m.shared_expert_ffn;
-        setup.dense_layers = m.dense_layers;
-        setup.routed_groups = m.routed_groups;
-    }
-    // Cross attention is spread evenly over the layers of both stacks.
-    setup.attention_params =
-        count.per_layer_attention + count.per_layer_cross_attention * count.decoder_layers / m.layers;
-    setup.mlp_params = count.per_layer_mlp;
-    setup.expert_params = count.per_layer_expert;
-    setup.shared_params = count.per_layer_shared_expert + count.per_layer_router;
-    setup.norm_params = count.per_layer_norms + count.rest / m.layers;
-    const double tables = setup.tied ? 1 : 2;
-    setup.embedding_params = count.embedding / tables;
     setup.trainable_params = workload.method == Method::full ? setup.total_params : adapter_params(workload);
 }
 
@@ -120,13 +86,20 @@ void set_bytes(const Workload& workload, const Catalog& catalog, const Framework
         setup.compute_bytes + (setup.precision == Precision::fp8 ? constant("fp8_weight_copy_bytes") : 0);
     setup.gather_bytes = setup.compute_bytes;
     setup.vector_bytes = setup.compute_bytes;
-    if (setup.transformer && !wide && setup.device.gpu && !workload.compiled) {
-        // FP16 is never the type of what is trained, and encoders are loaded in FP32: a context casts around products.
-        const bool cast = setup.precision == Precision::fp16 ||
-                          (setup.precision == Precision::bf16 && workload.model.kind == ModelKind::encoder);
+    setup.projects_together = hub_projects_together(workload.model);
+    const bool images = is_vision_transformer(workload.model);
+    if ((setup.transformer || images) && !wide && setup.device.gpu && !workload.compiled) {
+        // FP16 is never the type of what is trained, and neither are what is trained from the start and encoders loaded
+        // in 16 bits: a context casts around products. So do all who train on images with PyTorch.
+        const bool from_start =
+            workload.kind == WorkloadKind::training || workload.model.kind == ModelKind::encoder || images;
+        const bool cast = setup.precision == Precision::fp16 || (setup.precision == Precision::bf16 && from_start);
+        const bool eager = family.name == "hugging_face" || (images && family.attention == AttentionKernel::second);
         const Constant* element = catalog.constant("autocast_element_bytes");
-        if (family.name == "hugging_face" && cast && workload.method == Method::full && element != nullptr)
+        if (eager && cast && workload.method == Method::full && element != nullptr) {
             setup.vector_bytes = element->value;
+            setup.autocast = true;
+        }
     }
     setup.gradient_bytes = wide ? 4 : constant(family.fp32_gradients ? "gradient_bytes_fp32" : "gradient_bytes_bf16");
     setup.reduce_bytes = setup.gradient_bytes;
@@ -263,7 +236,10 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.cast_passes = setup.precision == Precision::fp8 ? constant("fp8_cast_passes") : 0;
     setup.softmax_statistics = constant("activation_softmax_statistics");
     setup.moe_imbalance = constant("moe_imbalance");
-    setup.predicted_share = workload.model.kind == ModelKind::encoder ? constant("masked_share_encoder") : 1;
+    // Scripts of pre-training gather what is masked before the head; models of transformers have logits of all tokens.
+    const bool gathers =
+        workload.kind != WorkloadKind::training || framework_family(workload.framework).name != "hugging_face";
+    setup.predicted_share = workload.model.kind == ModelKind::encoder && gathers ? constant("masked_share_encoder") : 1;
     setup.kernels_per_layer = constant(workload.compiled ? "kernels_per_layer_compiled" : "kernels_per_layer_eager");
     // Layers that attend to the encoder have a second attention beside that to themselves.
     if (workload.model.kind == ModelKind::encoder_decoder)
@@ -451,13 +427,18 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     setup.method = workload.method;
     setup.flash = workload.flash_attention && device.gpu;
     setup.compiled = workload.compiled;
-    // Fused attention needs 16-bit tensor cores (arXiv 2307.08691).
-    if (setup.precision == Precision::fp32 || setup.precision == Precision::tf32) setup.flash = false;
+    const FrameworkFamily& family = framework_family(workload.framework);
+    // FlashAttention needs 16-bit tensor cores (arXiv 2307.08691).
+    const bool wide = setup.precision == Precision::fp32 || setup.precision == Precision::tf32;
+    const bool asked = setup.flash;
+    if (wide) setup.flash = false;
+    if (!workload.compiled && models_of_the_hub(workload.framework, workload.kind == WorkloadKind::fine_tuning) &&
+        !hub_attention_fused(workload.model))
+        setup.flash = false;
     set_shape(workload, setup);
     if (setup.total_params <= 0)
         return Error(ErrorKind::invalid, "the model has no parameters: neither a shape nor a published count");
     if (setup.transformer && setup.sequence <= 0) return Error(ErrorKind::invalid, "the sequence length is not known");
-    const FrameworkFamily& family = framework_family(workload.framework);
     set_bytes(workload, catalog, family, setup);
     set_constants(workload, catalog, setup);
     set_framework(workload, catalog, family, setup);
@@ -475,6 +456,11 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
         setup.device.inside.half_bytes *= catalog.constant_or_die("collective_start_share");
     }
     set_memory_habits(workload.framework, catalog, setup);
+    // scaled_dot_product_attention of PyTorch keeps no scores in FP32 either (memory-efficient attention, arXiv
+    // 2112.05682). No row tells how fast it is beside kernels that do.
+    if (wide && asked && family.attention == AttentionKernel::second && hub_attention_fused(workload.model))
+        setup.habits.score_bytes = 0;
+    if (is_vision_transformer(workload.model)) set_image_layers(workload, family, setup);
     if (workload.data.bytes_per_example) setup.bytes_per_example = workload.data.bytes_per_example->v;
     if (workload.data.storage_bandwidth_per_second)
         setup.storage_bytes_per_s = workload.data.storage_bandwidth_per_second->v;

@@ -52,49 +52,6 @@ bool fits_whole(double a, double b) {
 
 }  // namespace
 
-Precision training_precision(const Row& row, const Device& device, std::vector<std::string>& assumed,
-                             std::string& refused) {
-    std::string text = lower(row.text("precision"));
-    const auto has_unit = [&](Precision p) { return device.matmul(p) > 0; };
-    const auto first_of = [&](std::initializer_list<Precision> order) {
-        for (const Precision p : order)
-            if (has_unit(p)) return p;
-        return Precision::fp32;
-    };
-    if (text.empty()) {
-        // What is tuned for a benchmark multiplies its transformer layers in FP8 where the device can.
-        const std::string arch = lower(row.text("arch"));
-        const bool narrow =
-            stated(row, "vendor_tuned") && (arch == "bert" || arch == "gpt" || arch == "llama" || arch == "moe");
-        const Precision p = narrow ? first_of({Precision::fp8, Precision::bf16, Precision::fp16, Precision::tf32})
-                                   : first_of({Precision::bf16, Precision::fp16, Precision::tf32});
-        assumed.push_back(fmt::format("precision: {}", to_string(p)));
-        return p;
-    }
-    Precision wanted = Precision::fp32;
-    if (has(text, "fp8") || has(text, "float8") || has(text, "fp4")) {
-        wanted = Precision::fp8;
-        if (has(text, "fp4"))
-            assumed.push_back("precision: fp8, for which alone a training rate is known below 16 bits");
-    } else if (has(text, "bf16") || has(text, "bfloat16")) {
-        wanted = Precision::bf16;
-    } else if (has(text, "fp16") || has(text, "float16") || has(text, "amp") || has(text, "mixed")) {
-        wanted = Precision::fp16;
-    } else if (has(text, "tf32")) {
-        return first_of({Precision::tf32, Precision::fp32});  // "fp32/tf32": TF32 from Ampere on, FP32 before
-    } else if (has(text, "fp32") || has(text, "float32")) {
-        wanted = Precision::fp32;
-    } else {
-        refused = fmt::format("unsupported:precision {}", printable(row.text("precision"), 40));
-        return wanted;
-    }
-    if (has_unit(wanted)) return wanted;
-    const Precision other = wanted == Precision::fp8 ? first_of({Precision::bf16, Precision::fp16})
-                                                     : first_of({Precision::fp16, Precision::bf16});
-    assumed.push_back(fmt::format("precision: {} on a device without {}", to_string(other), to_string(wanted)));
-    return other;
-}
-
 std::shared_ptr<const TrainingSetup> Jobs::setup(const std::string& key, const Workload& workload, const Device& device,
                                                  bool table, std::string& refused) {
     if (const auto known = setups_.find(key); known != setups_.end()) return known->second;
@@ -287,8 +244,10 @@ Job Jobs::of(const Row& row, bool memory) {
     w.compiled = tuned || joined || stated(row, "compiled") || has(framework, "jax") || has(framework, "maxtext");
     const FrameworkFamily& base = framework_family(framework);
     w.flash_attention = base.attention != AttentionKernel::unfused || w.compiled;
-    // Encoders had their own attention, operator by operator, until 2024 (transformers 4.41); gated ones are younger.
-    if (model.kind == ModelKind::encoder && !model.gated && !w.compiled && gpu.vendor == "NVIDIA")
+    // Encoders had their own attention, operator by operator, until 2024; gated ones are younger. Those of transformers
+    // are of today, unless their source is of before (unfused_era).
+    if (model.kind == ModelKind::encoder && !model.gated && !w.compiled && gpu.vendor == "NVIDIA" &&
+        base.name != "hugging_face")
         w.flash_attention = false;
     const bool vendor_attention = stated(row, "vendor_attention");
     if (stated(row, "flash_attention") || vendor_attention) w.flash_attention = true;
@@ -306,10 +265,15 @@ Job Jobs::of(const Row& row, bool memory) {
     const bool balanced = model.moe() && stated(row, "balanced_routing");
     const auto trainable = stated_number(row, "trainable");
     const bool pure = stated(row, "reduce_in_16_bit"), mixed_reduce = stated(row, "reduce_in_32_bit");
-    std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}{}{}|{:g}{}|{:g}", cluster.key, shape.key,
-                                  to_string(w.precision), to_string(method), framework, w.optimizer, w.sequence(),
-                                  w.compiled, w.flash_attention, vendor_attention, stated(row, "without_xla"), balanced,
-                                  pure, mixed_reduce, w.lora.rank, w.lora.targets, trainable.value_or(0));
+    // A checkpoint that is loaded in the type it was saved in, and heads that predict no words, are of fine-tuning.
+    if (base.name == "hugging_face" &&
+        ((model.kind != ModelKind::encoder && !image && trained_in_own_type(row)) || stated(row, "classifies")))
+        w.kind = WorkloadKind::fine_tuning;
+    std::string key =
+        fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}{}{}{}|{:g}{}|{:g}", cluster.key, shape.key,
+                    to_string(w.precision), to_string(method), framework, w.optimizer, w.sequence(), w.compiled,
+                    w.flash_attention, vendor_attention, stated(row, "without_xla"), balanced, pure, mixed_reduce,
+                    static_cast<int>(w.kind), w.lora.rank, w.lora.targets, trainable.value_or(0));
     job.measured = measured_case(memory ? MeasuredWork::memory : MeasuredWork::training, *cluster.device, framework,
                                  model, method != Method::full);
     const bool cached = setups_.contains(key);

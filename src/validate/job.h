@@ -50,5 +50,7 @@ private:
 // Of the words in precision and notes; what the device lacks falls back to what it has, and that is noted.
 Precision training_precision(const Row& row, const Device& device, std::vector<std::string>& assumed,
                              std::string& refused);
+// Whether that type is the model's own, not of a context around it ("amp", "mixed").
+bool trained_in_own_type(const Row& row);
 
 }  // namespace stoker::validate

@@ -17,7 +17,8 @@ constexpr std::size_t kLayerWidth = 9, kNameWidth = 18;
 
 std::string health_number(double value, std::string_view unit) {
     if (unit == "bytes/s")
-        return value >= 1e9   ? fmt::format("{:.3g} GB/s", value / 1e9)
+        return value >= 1e12  ? fmt::format("{:.3g} TB/s", value / 1e12)
+               : value >= 1e9 ? fmt::format("{:.3g} GB/s", value / 1e9)
                : value >= 1e6 ? fmt::format("{:.3g} MB/s", value / 1e6)
                               : fmt::format("{:.3g} kB/s", value / 1e3);
     if (unit == "FLOP/s")

@@ -55,14 +55,14 @@ TEST(ExplanationText, OfARunOnGpusTheBoardIsTold) {
                                .tensor_share = 0.1,
                                .bandwidth_share = 0.001,
                                .power_w = 480.4,
-                               .power_limit_w = 700,
+                               .power_limit_w = 704,
                                .memory_held_bytes = 45.0 * (1 << 30),
                                .memory_size_bytes = 139.8 * (1 << 30)};
     std::string text = explanation_text(view, Style{});
-    EXPECT_THAT(
-        text, HasSubstr("  GPU          84 % busy, tensor cores 10 %, memory bandwidth under 1 %, 480 of 700 W\n"
-                        "  GPU memory   42.0 GiB measured (of 139.8 GiB, the allocator holds 45.0 GiB, host 1.4 GiB)\n"
-                        "  time         22.3 s measured\n"));
+    EXPECT_THAT(text,
+                HasSubstr("  GPU          84 % busy, tensor cores 10 %, memory bandwidth under 1 %, 480 of 700 W\n"
+                          "  GPU memory   42.0 GiB measured (of 140 GiB, the allocator holds 45.0 GiB, host 1.4 GiB)\n"
+                          "  time         22.3 s measured\n"));
     EXPECT_THAT(text, Not(HasSubstr("  memory ")));
     view.gpu = api::GpuUseView{.count = 8, .busy_share = 0.97, .power_w = 300};
     view.terms[1].measured.reset();

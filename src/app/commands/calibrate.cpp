@@ -80,7 +80,7 @@ Result<PlacedPoint> point_of_run(Client& client, const api::RunView& view) {
     // What the engine saw of its ranks; the program itself knows better where it tells.
     double peak = 0;
     for (const api::ExplainedTerm& term : explained.terms)
-        if (term.term == (gpus ? "gpu_memory" : "memory")) peak = term.measured.value_or(0);
+        if (term.term == (gpus ? "gpu-memory" : "memory")) peak = term.measured.value_or(0);
     if (const auto told = view.metrics.find("peak_rss_bytes"); !gpus && told != view.metrics.end() && told->second > 0)
         peak = told->second;
     if (peak > 0) point.bytes = peak, point.predicted_bytes = parts_of_memory(said);

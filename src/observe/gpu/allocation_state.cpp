@@ -11,12 +11,16 @@ namespace {
 
 using Sample = AllocationSample;
 
-// The mean over the window; nothing when any second of it is without the figure.
-std::optional<double> mean_of(const std::deque<Sample>& window, double from_s, std::optional<double> Sample::*figure) {
+// The mean over the window; nothing when any second of it is without the figure. young: what is before the first that
+// was ever told is no gap, since the board had only just been taken, or looked at.
+std::optional<double> mean_of(const std::deque<Sample>& window, double from_s, std::optional<double> Sample::*figure,
+                              bool young = false) {
     double sum = 0;
     std::size_t count = 0;
+    bool told = !young;
     for (const Sample& sample : window) {
-        if (sample.at_s < from_s) continue;
+        told = told || sample.*figure;
+        if (sample.at_s < from_s || !told) continue;
         if (!(sample.*figure)) return std::nullopt;
         sum += *(sample.*figure);
         ++count;
@@ -89,7 +93,8 @@ AllocationVerdict AllocationWatch::look(const AllocationSample& sample) {
     }
 
     const double recent = sample.at_s - 60;
-    const auto busy = mean_of(window_, recent, &Sample::utilization), sm = mean_of(window_, recent, &Sample::sm_active);
+    const auto busy = mean_of(window_, recent, &Sample::utilization, true),
+               sm = mean_of(window_, recent, &Sample::sm_active, true);
     const auto cpu = mean_of(window_, recent, &Sample::cpu), disk = mean_of(window_, recent, &Sample::disk_bytes_per_s);
     if (!busy && !sm) return {AllocationState::unknown, {"no figure of its load"}};
 

@@ -45,6 +45,22 @@ TEST(AllocationState, IsUnknownWhereASignalIsMissing) {
     }
 }
 
+// A board that was just taken is told from the first figures on; a gap later makes a minute unknown.
+TEST(AllocationState, IsToldFromItsFirstFiguresOn) {
+    AllocationWatch watch({}, 70.0);
+    const auto at = [&](double second, bool told) {
+        AllocationSample sample{.at_s = second};
+        sample.held = true;
+        if (told) sample.utilization = 0.98, sample.sm_active = 0.85, sample.tensor_active = 0.3, sample.power_w = 500;
+        return watch.look(sample).state;
+    };
+    for (int second = 0; second < 4; ++second) EXPECT_EQ(at(second, false), AllocationState::unknown);
+    EXPECT_EQ(at(4, true), AllocationState::busy);
+    for (int second = 5; second < 30; ++second) at(second, true);
+    EXPECT_EQ(at(30, false), AllocationState::unknown);
+    EXPECT_EQ(at(31, true), AllocationState::unknown);
+}
+
 // The power of an idle board is learned while nobody holds it, from ten minutes of it.
 TEST(AllocationState, LearnsTheFloorWhileNobodyHoldsIt) {
     AllocationWatch watch;

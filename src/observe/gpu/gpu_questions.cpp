@@ -32,7 +32,7 @@ std::span<const GpuReader::Question> GpuReader::questions() {
         {"PCIe link", {1, 30}, &GpuReader::read_pcie_link},
         {"PCIe replays", {1, 60}, &GpuReader::read_replays},
         {"processes", {5, 10}, &GpuReader::read_processes},
-        {"work of processes", {5, 30}, &GpuReader::read_process_usage},
+        {"work of processes", {5, 10}, &GpuReader::read_process_usage},
         {"video engines", {5, 30}, &GpuReader::read_video},
         {"faults, limits and modes", {60, 60}, &GpuReader::read_slow, true},
     };

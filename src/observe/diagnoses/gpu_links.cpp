@@ -61,6 +61,45 @@ DiagnosisVerdict judge_gpu_pcie(const RunEvidence& evidence) {
     return diagnosis_found(std::move(found));
 }
 
+// What the host hands over in each step. What that costs depends on how: pinned and in the background it may cost
+// nothing, pageable and waited for it takes several times as long as the link would.
+DiagnosisVerdict judge_gpu_copies(const RunEvidence& evidence) {
+    if (gpu_ranks(evidence).empty()) return no_gpu_here();
+    std::set<std::string> nodes;
+    for (const RankEvidence& rank : evidence.ranks) nodes.insert(rank.node);
+    const RankEvidence* worst = worst_gpu(evidence, "gpu_pcie");
+    const auto lanes = worst != nullptr ? worst->mean("gpu_lanes") : std::nullopt,
+               generation = worst != nullptr ? worst->mean("gpu_gen") : std::nullopt,
+               step = worst != nullptr ? worst->mean("step_s") : std::nullopt;
+    if (!lanes || !generation || !step || !(*step > 0))
+        return diagnosis_silent("bytes over PCIe and its lanes (gpu_pcie, gpu_lanes, gpu_gen), and step_s");
+    // Collectives without NVLink, and those to other machines, cross it too.
+    if (nodes.size() > 1 || (evidence.ranks.size() > 1 && worst->mean("gpu_links").value_or(0) < 1))
+        return diagnosis_silent("ranks whose collectives do not cross PCIe");
+    const double link = worst->find("gpu_lanes")->high * lane_bytes_per_s(worst->find("gpu_gen")->high) *
+                        diagnosis_threshold("gpu.link_reached");
+    const double rate = *worst->mean("gpu_pcie"), share = rate / link;
+    if (share < diagnosis_threshold("gpu.copies_share"))
+        return diagnosis_ruled_out(
+            fmt::format("{} cross PCIe, {} of what it carries", rate_text(rate), percent_text(share)));
+    const double slower = diagnosis_threshold("gpu.pageable_slower");
+    Diagnosis found{
+        .what = fmt::format("{} cross PCIe to or from {} in each step", size_text(rate * *step), gpu_of(*worst)),
+        .evidence = {fmt::format("{}, {} of what the link carries", rate_text(rate), percent_text(share)),
+                     fmt::format("{} a step at the rate of the link, and about {:.2g} times that from memory that is "
+                                 "not pinned",
+                                 milliseconds_text(share * *step), slower)},
+        .fix =
+            "pin_memory=True in the DataLoader and .to(device, non_blocking=True); what stays the same is kept on the "
+            "GPU, and images go as uint8; offloaded states move so by their nature",
+        .rank = worst->rank};
+    found.figures = {deciding_figure("copies_share", share, "of what the link carries", "gpu.copies_share"),
+                     told_figure("pcie", rate, "bytes/s")};
+    found.cost_s = std::min(*step, share * *step * slower);
+    found.cost_range = {.low_s = 0, .high_s = found.cost_s};
+    return diagnosis_found(std::move(found));
+}
+
 DiagnosisVerdict judge_gpu_nvlink(const RunEvidence& evidence) {
     if (gpu_ranks(evidence).empty()) return no_gpu_here();
     const RankEvidence* worst = worst_gpu(evidence, "gpu_links_down");

@@ -18,6 +18,7 @@ DiagnosisVerdict judge_gpu_heat(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_power(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_straggler(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_pcie(const RunEvidence& evidence);
+DiagnosisVerdict judge_gpu_copies(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_nvlink(const RunEvidence& evidence);
 DiagnosisVerdict judge_tcp_not_infiniband(const RunEvidence& evidence);
 DiagnosisVerdict judge_gpu_neighbour(const RunEvidence& evidence);
@@ -60,6 +61,12 @@ std::vector<DiagnosisRule> gpu_diagnosis_rules() {
          .judge = judge_gpu_tensor_idle,
          .instead = {judge_gpu_precision, judge_other_precision}},
         {.name = "gpu-fragmentation", .layer = model, .judge = judge_gpu_fragmentation},
+        {.name = "gpu-copies",
+         .layer = model,
+         .judge = judge_gpu_copies,
+         .cost = CostLies::at_most,
+         .clears = ClearsNode::never,
+         .instead = {judge_gpu_pcie, judge_starved_input}},
         {.name = "gpu-unfused",
          .layer = model,
          .judge = judge_gpu_unfused,

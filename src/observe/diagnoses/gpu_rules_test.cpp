@@ -63,7 +63,7 @@ RunEvidence healthy_on_gpus() {
                                                                        {"gpu_lanes_max", 16},
                                                                        {"gpu_gen", 5},
                                                                        {"gpu_gen_max", 5},
-                                                                       {"gpu_pcie", 4e9},
+                                                                       {"gpu_pcie", 1e9},
                                                                        {"gpu_nvlink", 2e11},
                                                                        {"gpu_links", 18},
                                                                        {"gpu_links_down", 0},
@@ -163,6 +163,12 @@ const std::vector<Fault>& faults() {
              for (RankEvidence& rank : e.ranks) set(rank, "gpu_tensor", 0.01), set(rank, "gpu_fp32", 0.1);
          },
          0.02, 0.03, "multiples of 8"},
+        // An H200, 27 November 2026: 1 GiB of pageable memory handed over in each step.
+        {"gpu-copies",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks) set(rank, "gpu_pcie", 4e9);
+         },
+         0.07, 0.08, "pin_memory=True"},
         // An H200, 27 November 2026: a decoder whose attention writes its scores out, eager: 97 TFLOP/s of 751.
         {"gpu-unfused",
          [](RunEvidence& e) {
@@ -247,6 +253,14 @@ TEST(GpuDiagnoses, NothingIsClaimedOfHealthyTwins) {
          [](RunEvidence& e) {
              for (RankEvidence& rank : e.ranks)
                  rank.measures["gpu_gen"] = {.mean = 3, .median = 5, .low = 1, .high = 5, .count = 9};
+         }},
+        {"gradients to another machine cross PCIe",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks) set(rank, "gpu_pcie", 3e10), rank.node = rank.rank < 2 ? "a" : "b";
+         }},
+        {"without NVLink collectives cross PCIe",
+         [](RunEvidence& e) {
+             for (RankEvidence& rank : e.ranks) set(rank, "gpu_pcie", 3e10), rank.measures.erase("gpu_links");
          }},
         {"clocks of boards of one kind differ by a few percent",
          [](RunEvidence& e) { set(e.ranks[2], "gpu_clock", 1.7e9); }},

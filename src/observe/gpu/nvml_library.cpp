@@ -123,7 +123,9 @@ Result<NvmlLibrary> open_nvml() {
         ::dlclose(handle);
         return Error(ErrorKind::unsupported, place + " is no NVML: it has no nvmlInit, count or handle");
     }
-    return Error(ErrorKind::not_found, "libnvidia-ml.so.1 cannot be opened: " + last, {},
+    // The linker begins with the name as well.
+    if (last.starts_with(places.front() + ": ")) last.erase(0, places.front().size() + 2);
+    return Error(ErrorKind::not_found, places.front() + " cannot be opened: " + last, {},
                  "install NVIDIA's driver, or give the container its libraries (--gpus all, or the runtime class "
                  "nvidia); STOKER_NVML_LIBRARY names another place");
 }

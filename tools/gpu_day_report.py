@@ -1,5 +1,6 @@
 """What came back from a day with a GPU, as docs/measurements/gpu.md: for gpu_day.py report. A figure that has a bar stands beside it, met or not.
-What people wrote below "<!-- by hand -->" in a section of the page stays there when it is made again."""
+What people wrote below "<!-- by hand -->" in a section of the page stays there when it is made again. A step that an earlier folder told already
+is of a later visit: it has a section of its own, beside predictions of its own (bench/gpu/predicted/GPU-second-*.csv)."""
 import csv
 import json
 import os
@@ -36,10 +37,10 @@ def of_catalogue(root, gpu):
     return {}
 
 
-def predictions(root, gpu):
+def predictions(root, gpu, visit):
     found = {}
     for kind in ("training", "memory", "inference"):
-        path = os.path.join(root, "bench", "gpu", "predicted", f"{gpu}-{kind}.csv")
+        path = os.path.join(root, "bench", "gpu", "predicted", f"{gpu}-{visit + '-' if visit else ''}{kind}.csv")
         if os.path.exists(path):
             for row in csv.DictReader(open(path)):
                 if row["predicted"]:
@@ -75,7 +76,49 @@ def three_readers(found, _):
 
 def scrapes(found, _):
     rows = [[name, f"{short(found[key] * scale)} {unit}", f"{short(bar)} {unit}", "met" if found[key] * scale <= bar else "**not met**"] for key, name, unit, scale, bar in BARS if key in found]
-    return table([f"{found.get('gpus', 1)} board{'s' if found.get('gpus', 1) != 1 else ''}, 1,000 scrapes", "measured", "bar", ""], rows) + [found.get("page_check", ""), ""]
+    lines = table([f"{found.get('gpus', 1)} board{'s' if found.get('gpus', 1) != 1 else ''}, 1,000 scrapes", "measured", "bar", ""], rows)
+    if "memory_kib_of_each" in found:
+        mib = lambda one, key: f"{one.get(key, 0) / 1024:.1f}"
+        share = lambda name, key: f"{100 * max(found.get('cpu_share_of_each', {}).get(name, {}).get(key, 0), 0):.2f} %"
+        lines += table(["process", "MiB (PSS)", "of it the driver's library", "heap", "other anonymous memory", "Stoker", "of a core, user", "kernel"],
+                       [[name, mib(one, "pss"), mib(one, "nvidia_pss"), mib(one, "heap_pss"), mib(one, "anonymous_pss"), mib(one, "stoker_pss"), share(name, "user"), share(name, "kernel")]
+                        for name, one in found["memory_kib_of_each"].items()])
+    if found.get("config_read_us"):
+        lines += ["A read of the board's PCI configuration space, by bytes: " + "; ".join(f"{what.split(': ')[-1]} {short(us)} us" for what, us in found["config_read_us"].items()) + ".", ""]
+    return lines + [found.get("page_check", ""), ""]
+
+
+def record(found, context):
+    """What each question costs on the board, and how often it is asked because of that; nothing where a recording does not say."""
+    rows = [[one["question"], short(one["us"]), one["wanted_every"], one["every"], short(one["us_per_s"])]
+            for board in context["recording"].get("boards", []) for one in sorted(board.get("paced", []), key=lambda each: -each["us"]) if one["us"] >= 100]
+    whole = sum(one["us_per_s"] for board in context["recording"].get("boards", []) for one in board.get("paced", []))
+    return table(["question", "us", "wanted every, s", "asked every, s", "us a second"], rows) + [f"All questions together: {whole / 1000:.2f} ms a second.", ""] if rows else []
+
+
+def overhead(found, _):
+    rows = []
+    for hertz, key in (("1", "slower_at_1_hz"), ("10", "slower_at_10_hz")):
+        one = found[key]
+        rows.append([f"{hertz} a second", f"{100 * one['mean']:+.2f} %", f"{100 * one['low']:+.2f} to {100 * one['high']:+.2f} %", "nothing found" if one["low"] <= 0 else "**slower**"])
+    return table(["readings", "products are slower by", "95 % interval, four pairs", ""], rows)
+
+
+def planned(found, _):
+    """Trainings as runs of their own plans, by what was said at their ends."""
+    rows = []
+    for name, one in found["runs"].items():
+        if not isinstance(one, dict):
+            continue
+        step = re.search(r"step (\S+ \S+) \((\S+ \S+) predicted, ([^)]*)\)", one["told"])
+        memory = re.search(r"GPU memory (\S+ GiB) of \S+ GiB \((\S+ GiB) predicted, ([^)]*)\)", one["told"])
+        interval = re.search(r"^plan .*: step \S+ \S+ \(([^)]*)\)", one["told"], re.M)
+        rows.append([name + (", calibrated" if "calibrated on" in one["told"] else "")] + (list(step.groups()[:2]) + [interval[1] if interval else "", step[3]] if step else [""] * 4) +
+                    (list(memory.groups()) if memory else [""] * 3) + [", ".join(one["causes"]) or "nothing"])
+    lines = table(["model", "a step", "planned", "80 % interval", "", "memory", "planned", "", "what `stoker explain` found"], rows)
+    if isinstance(found["runs"].get("calibrate"), str):
+        lines += ["What the runs before the last taught:", "", "```", found["runs"]["calibrate"].strip(), "```", ""]
+    return lines
 
 
 def rates(found, context):
@@ -118,7 +161,7 @@ def models(found, context):
     rows, memory, failed = [], [], []
     for name, one in found.get("trainings", {}).items():
         if "step_s" not in one:
-            failed.append(f"{name}: {one.get('failed', '?')}")
+            failed.append(f"{name}: {one.get('failed') or one.get('skipped', '?')}")
             continue
         rows.append([name, f"{one['step_s'] * 1e3:.1f}"] + beside(tuple(1e3 * v for v in told[name, "step_s"]) if (name, "step_s") in told else None, one["step_s"] * 1e3))
         if "peak_allocated_bytes" in one:
@@ -132,7 +175,7 @@ def models(found, context):
         elif (name, "samples_per_s") in told:
             rows.append([name, f"{one['out_tokens_per_s']:.0f} tokens/s"] + beside(tuple(64 * v for v in told[name, "samples_per_s"]), one["out_tokens_per_s"]))
     lines += table(["generation", "measured", "predicted", "80 % interval", "measured / predicted", ""], rows)
-    return lines + ([f"Failed: {'; '.join(failed)}.", ""] if failed else [])
+    return lines + ([f"Not measured: {'; '.join(failed)}.", ""] if failed else [])
 
 
 def runs(found, _):
@@ -145,8 +188,10 @@ def runs(found, _):
 
 SECTIONS = {"abi": ("The driver's library", abi), "three_readers": ("Three readers of one board", three_readers), "scrapes": ("What reading costs", scrapes), "rates": ("Rates", rates),
             "phases": ("Kinds of work, told apart", phases), "energy_and_owners": ("Energy and owners", energy_and_owners), "burn_in": ("A burn-in", burn_in),
-            "models": ("Trainings and generations, and what was predicted", models), "runs": ("Runs", runs)}
-SILENT = ("record", "raw")  # their texts are fixtures
+            "models": ("Trainings and generations, and what was predicted", models), "runs": ("Runs", runs), "planned": ("Runs of plans", planned), "record": ("What each question costs", record),
+            "overhead": ("What reading costs the work", overhead)}
+SILENT = ("raw",)  # its texts are fixtures
+VISITS = ("", "second", "third", "fourth")
 
 
 BY_HAND = "<!-- by hand -->"
@@ -170,19 +215,28 @@ def page_of(parts, root, rehearsal, kept=None):
     words = lambda title: [BY_HAND, "", kept[title], ""] if title in kept else []
     gpu = next((part["steps"]["models"]["found"].get("gpu") for _, part in parts if "found" in part["steps"].get("models", {})), "")
     catalogue = of_catalogue(root, gpu) if gpu else {}
-    context = {"catalogue": catalogue, "predicted": predictions(root, catalogue.get("name", "").lower().removesuffix("-sxm")) or predictions(root, catalogue.get("name", "").lower())}
+    name = catalogue.get("name", "").lower()
+    recordings = {folder: json.load(open(os.path.join(folder, "recording.json"))) for folder, _ in parts if os.path.exists(os.path.join(folder, "recording.json"))}
+    boards = {board["uuid"] for recording in recordings.values() for board in recording["boards"]}
     lines = ["# GPUs, measured on a real board", ""]
     if rehearsal:
         lines += ["**A rehearsal on the double: no figure here is of a GPU.**", ""]
-    lines += [f"By `tools/gpu_day.py` ([how](../contributing.md#a-day-with-a-real-gpu)){', one ' + gpu if gpu else ''}:", ""]
-    lines += [f"- part {part['part']}, {part['machine']['when']}, {part['machine']['stoker'].replace('stoker ', 'Stoker ')}" for _, part in parts] + [""] + words("")
-    for _, part in parts:
-        for name, step in part["steps"].items():
-            title, write = SECTIONS.get(name, (name.replace("_", " ").capitalize(), None))
+    lines += [f"By `tools/gpu_day.py` ([how](../contributing.md#a-day-with-a-real-gpu)){f', {len(boards) or 1} ' + gpu if gpu else ''}:", ""]
+    lines += [f"- {', '.join(part['steps']) if len(part['steps']) < 9 else 'all steps'}: {part['machine']['when']}, {part['machine']['stoker'].replace('stoker ', 'Stoker ')}" for _, part in parts] + [""] + words("")
+    told = {}  # step: times
+    for folder, part in parts:
+        for step_name, step in part["steps"].items():
+            visit = VISITS[told.get(step_name, 0)]
+            title, write = SECTIONS.get(step_name, (step_name.replace("_", " ").capitalize(), None))
+            title += f", {visit} visit" if visit else ""
+            context = {"catalogue": catalogue, "predicted": predictions(root, name.removesuffix("-sxm"), visit) or predictions(root, name, visit), "recording": recordings.get(folder, {})}
             if "found" not in step:
                 lines += [f"## {title}", "", f"Failed: {step['failed']}" if step.get("failed") else f"Not done: {step['skipped']} is not there.", ""]
-            elif name not in SILENT:
+            elif step_name not in SILENT:
                 found = step["found"]
-                lines += [f"## {title}", ""] + (write(found, context) if write else ["```", json.dumps(found, indent=1), "```", ""])
-                lines += words(title)
+                text = write(found, context) if write else ["```", json.dumps(found, indent=1), "```", ""]
+                if not text:
+                    continue  # a recording of before costs were kept
+                lines += [f"## {title}", ""] + text + words(title)
+            told[step_name] = told.get(step_name, 0) + 1
     return lines

@@ -199,6 +199,11 @@ const RankEvidence* fullest_gpu(const RunEvidence& evidence) {
     return fullest;
 }
 
+// A limit of power is set in round figures, and series keep it to a hundredth.
+std::optional<double> round_watts(std::optional<double> watts) {
+    return !watts || *watts < 200 ? watts : std::optional(10 * std::round(*watts / 10));
+}
+
 std::optional<GpuUse> gpu_use_of(const RunEvidence& evidence) {
     double count = 0, power = 0, limit = 0;
     for (const RankEvidence& rank : evidence.ranks) {
@@ -214,7 +219,7 @@ std::optional<GpuUse> gpu_use_of(const RunEvidence& evidence) {
                .tensor_share = evidence.mean("gpu_tensor"),
                .bandwidth_share = evidence.mean("gpu_dram"),
                .power_w = of_one(power),
-               .power_limit_w = of_one(limit)};
+               .power_limit_w = round_watts(of_one(limit))};
     if (!use.busy_share) use.busy_share = evidence.mean("gpu_util");
     if (const RankEvidence* rank = fullest_gpu(evidence)) {
         use.memory_size_bytes = gpu_size_of(*rank);

@@ -1,7 +1,6 @@
 #include "app/client/explanation_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -51,11 +50,6 @@ const api::ExplainedTerm* term_named(const api::ExplanationView& view, std::stri
     return nullptr;
 }
 
-// A limit of power is set in round figures, and kept to a hundredth.
-double plain_watts(double watts) {
-    return watts < 200 ? watts : 10 * std::round(watts / 10);
-}
-
 // "84 % busy, tensor cores 10 %, memory bandwidth 61 %, 480 of 700 W"
 std::string gpu_use_text(const api::GpuUseView& gpu) {
     std::vector<std::string> parts;
@@ -67,7 +61,7 @@ std::string gpu_use_text(const api::GpuUseView& gpu) {
     if (gpu.bandwidth_share) parts.push_back("memory bandwidth " + share(*gpu.bandwidth_share));
     if (gpu.power_w)
         parts.push_back(fmt::format("{:.0f}{} W{}", *gpu.power_w,
-                                    gpu.power_limit_w ? fmt::format(" of {:.0f}", plain_watts(*gpu.power_limit_w)) : "",
+                                    gpu.power_limit_w ? fmt::format(" of {:.0f}", *gpu.power_limit_w) : "",
                                     gpu.count > 1 ? " each" : ""));
     const std::string text = join(parts, ", ");
     return gpu.count > 1 ? fmt::format("{} boards{}{}", gpu.count, text.empty() ? "" : ": ", text) : text;

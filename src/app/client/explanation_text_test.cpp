@@ -55,7 +55,7 @@ TEST(ExplanationText, OfARunOnGpusTheBoardIsTold) {
                                .tensor_share = 0.1,
                                .bandwidth_share = 0.001,
                                .power_w = 480.4,
-                               .power_limit_w = 704,
+                               .power_limit_w = 700,
                                .memory_held_bytes = 45.0 * (1 << 30),
                                .memory_size_bytes = 139.8 * (1 << 30)};
     std::string text = explanation_text(view, Style{});

@@ -112,7 +112,7 @@ TEST(HealthGpu, ALoneBoardIsHeldAgainstItsModel) {
     half.boards[0].from_board = 27.5e9, half.boards[0].memory = 2.4e12, half.boards[0].flops = 235e12;
     const HealthReport report = report_of(half);
     EXPECT_EQ(verdicts(report), "copy=fail memory-copy=fail arithmetic=fail results=pass ");
-    EXPECT_NE(report.checks[0].source.find("host_gb_s of H200-SXM (1 board"), std::string::npos)
+    EXPECT_NE(report.checks[0].source.find("host_gb_s of H200-SXM (2 boards"), std::string::npos)
         << report.checks[0].source;
     EXPECT_NEAR(report.checks[0].expected.value_or(0), 0.8 * 0.877 * 63e9, 1e6);
     // Another one, and a part of one, are not what was measured; nor is other arithmetic.

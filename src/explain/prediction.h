@@ -22,7 +22,8 @@ namespace stoker {
 // (deploy/pinned.h).
 struct LocalWork {
     Workload workload;
-    // With what the file leaves open left to the planner, where the program most likely does otherwise than `workload`.
+    // With what the file leaves open left to the planner: for where `workload`, which is what most programs do, does
+    // not fit. None on cores.
     std::optional<Workload> otherwise;
     Catalog catalog;  // with a rank, or the GPUs, as a node type
     // What runs on this machine taught (stoker calibrate), by cloud, for PlanOptions; and what it is kept under.

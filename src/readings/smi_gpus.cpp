@@ -174,6 +174,14 @@ std::optional<SmiTrouble> smi_trouble(const ToolLines& lines) {
     return std::nullopt;
 }
 
+ToolReading no_gpu_seen(ReadingBuilder& out) {
+    out.check("gpu-driver", {1, 1},
+              {.verdict = HealthVerdict::fail,
+               .message = "the driver runs and sees no GPU",
+               .fix = "lspci | grep -i nvidia; dmesg | grep -i -e nvrm -e xid"});
+    return out.finish("the driver sees no GPU");
+}
+
 ToolReading judge_smi(ReadingBuilder& out, const SmiSheet& sheet, const ToolContext& context) {
     const ToolSize size = tool_size(context);
     if (!sheet.driver.empty()) out.fact("driver", sheet.driver);

@@ -35,6 +35,9 @@ struct SmiTrouble {
 };
 std::optional<SmiTrouble> smi_trouble(const ToolLines& lines);
 
+// Of a whole text that lists none.
+ToolReading no_gpu_seen(ReadingBuilder& out);
+
 // Count, model and memory against the size; faults that need nothing to be held against.
 ToolReading judge_smi(ReadingBuilder& out, const SmiSheet& sheet, const ToolContext& context);
 

@@ -119,13 +119,7 @@ Result<ToolReading> read_smi_query(std::string_view text, const std::string& fil
     close();
     if (sheet.gpus.empty() && sheet.driver.empty())
         return out.broken({1, 1}, "it breaks off before the first GPU", "save the whole of it: nvidia-smi -q > q.txt");
-    if (sheet.gpus.empty()) {
-        out.check("gpu-driver", {1, 1},
-                  {.verdict = HealthVerdict::fail,
-                   .message = "the driver runs and sees no GPU",
-                   .fix = "lspci | grep -i nvidia; dmesg | grep -i -e nvrm -e xid"});
-        return out.finish("the driver sees no GPU");
-    }
+    if (sheet.gpus.empty()) return no_gpu_seen(out);
     if (sheet.gpus.back().name.empty())
         return out.broken({lines.last_line(), 1}, "it breaks off within a GPU",
                           "save the whole of it: nvidia-smi -q > q.txt");

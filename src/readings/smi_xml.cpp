@@ -127,13 +127,7 @@ Result<ToolReading> read_smi_xml(std::string_view text, const std::string& file,
     std::size_t from = 0;
     for (const XmlElement& each : root->children)
         if (each.name == "gpu") sheet.gpus.push_back(gpu_of_element(each, plain, from, sheet.gpus.size()));
-    if (sheet.gpus.empty()) {
-        out.check("gpu-driver", {1, 1},
-                  {.verdict = HealthVerdict::fail,
-                   .message = "the driver runs and sees no GPU",
-                   .fix = "lspci | grep -i nvidia; dmesg | grep -i -e nvrm -e xid"});
-        return out.finish("the driver sees no GPU");
-    }
+    if (sheet.gpus.empty()) return no_gpu_seen(out);
     return judge_smi(out, sheet, context);
 }
 

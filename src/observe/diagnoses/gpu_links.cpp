@@ -13,6 +13,8 @@ namespace stoker {
 
 namespace {
 
+constexpr const char* kNeedsBytes = "bytes over PCIe and its lanes (gpu_pcie, gpu_lanes, gpu_gen), and step_s";
+
 // Payload of a lane one way, by generation, after its line code (PCI-SIG: 8b/10b, 128b/130b, from 6 on FLITs).
 double lane_bytes_per_s(double generation) {
     static constexpr std::array<double, 7> kGiga = {0.25, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
@@ -68,16 +70,14 @@ DiagnosisVerdict judge_gpu_copies(const RunEvidence& evidence) {
     std::set<std::string> nodes;
     for (const RankEvidence& rank : evidence.ranks) nodes.insert(rank.node);
     const RankEvidence* worst = worst_gpu(evidence, "gpu_pcie");
-    const auto lanes = worst != nullptr ? worst->mean("gpu_lanes") : std::nullopt,
-               generation = worst != nullptr ? worst->mean("gpu_gen") : std::nullopt,
-               step = worst != nullptr ? worst->mean("step_s") : std::nullopt;
-    if (!lanes || !generation || !step || !(*step > 0))
-        return diagnosis_silent("bytes over PCIe and its lanes (gpu_pcie, gpu_lanes, gpu_gen), and step_s");
+    if (worst == nullptr) return diagnosis_silent(kNeedsBytes);
+    const MeasureSpread *lanes = worst->find("gpu_lanes"), *generation = worst->find("gpu_gen");
+    const auto step = worst->mean("step_s");
+    if (lanes == nullptr || generation == nullptr || !step || !(*step > 0)) return diagnosis_silent(kNeedsBytes);
     // Collectives without NVLink, and those to other machines, cross it too.
     if (nodes.size() > 1 || (evidence.ranks.size() > 1 && worst->mean("gpu_links").value_or(0) < 1))
         return diagnosis_silent("ranks whose collectives do not cross PCIe");
-    const double link = worst->find("gpu_lanes")->high * lane_bytes_per_s(worst->find("gpu_gen")->high) *
-                        diagnosis_threshold("gpu.link_reached");
+    const double link = lanes->high * lane_bytes_per_s(generation->high) * diagnosis_threshold("gpu.link_reached");
     const double rate = *worst->mean("gpu_pcie"), share = rate / link;
     if (share < diagnosis_threshold("gpu.copies_share"))
         return diagnosis_ruled_out(

@@ -223,7 +223,8 @@ TEST_F(PredictionTest, SeveralGpusOfARunAreOneMachine) {
     EXPECT_EQ(process.deployment->ranks.count, 1);
     EXPECT_EQ(ranks.deployment->training->layout.micro_batch, 2);
     // A layout that the GPUs are not is refused with its place.
-    const DeploymentHere wrong = on_gpus(read(std::string(kMedium) + "layout: {tensor: 2, data: 8}\n"), 8, {.gpus = 1}, h200);
+    const DeploymentHere wrong =
+        on_gpus(read(std::string(kMedium) + "layout: {tensor: 2, data: 8}\n"), 8, {.gpus = 1}, h200);
     EXPECT_FALSE(wrong.deployment);
     EXPECT_NE(wrong.note.find("does not make up the 8 GPUs"), std::string::npos) << wrong.note;
     EXPECT_TRUE(wrong.pos.known());

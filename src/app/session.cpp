@@ -57,7 +57,15 @@ Result<Catalog> catalog_from_folder(Session& session, const std::string& dir) {
 }
 
 // The file's text; az on Windows, redirected by PowerShell, writes UTF-16.
-Result<std::string> read_text(const std::string& path, std::size_t max_bytes) {
+Result<std::string> read_text(const Session& session, const std::string& path, std::size_t max_bytes) {
+    if (!session.given.empty()) {
+        const auto given = session.given.find(path);
+        if (given != session.given.end()) return given->second;
+        return Error(ErrorKind::denied,
+                     fmt::format("{} is another file, and what is asked of a server is one alone",
+                                 printable(std::filesystem::path(path).filename().string(), 80)),
+                     {}, "write what it says into the file itself, or use the command line where both are");
+    }
     TRY(std::string text, read_file(path, max_bytes));
     if (auto converted = utf8_from_utf16(text)) return std::move(*converted);
     return text;
@@ -85,7 +93,7 @@ Result<std::vector<Document>> read_answers(Session& session, const std::string& 
     std::vector<Document> documents;
     for (const std::string& file : files) {
         const std::string name = file == "-" ? "stdin" : file;
-        TRY(std::string text, read_text(file, kMaxAnswer));
+        TRY(std::string text, read_text(session, file, kMaxAnswer));
         TRY(const std::vector<std::string_view> values, json_values(text, wanted, name));
         ReadLimits limits;
         limits.max_bytes = kMaxAnswer;
@@ -140,7 +148,7 @@ Result<std::string> parse_day(const std::string& text) {
 }  // namespace
 
 Result<Document> Session::read_document(const std::string& path, std::size_t max_bytes) {
-    TRY(std::string text, read_text(path, max_bytes));
+    TRY(std::string text, read_text(*this, path, max_bytes));
     ReadLimits limits;
     limits.max_bytes = max_bytes;
     if (max_bytes > ReadLimits{}.max_bytes) limits.max_nodes = kMaxValues;
@@ -151,7 +159,7 @@ Result<Document> Session::read_document(const std::string& path, std::size_t max
 }
 
 Result<std::string> Session::read_source(const std::string& path) {
-    TRY(std::string text, read_text(path, ReadLimits{}.max_bytes));
+    TRY(std::string text, read_text(*this, path, ReadLimits{}.max_bytes));
     sources[path == "-" ? "stdin" : path] = text;
     return text;
 }

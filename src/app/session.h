@@ -28,6 +28,8 @@ struct Session {
     std::string catalog_dir;
     std::string stage;  // of a file with several: the one that is meant; empty: none was named
     std::map<std::string, std::string, std::less<>> sources;  // what was read, by name: messages show the line
+    // Where there are some, these texts stand for files of their paths, and no other file is read.
+    std::map<std::string, std::string, std::less<>> given;
 
     // Reads a file ("-": stdin) into a Document, and keeps its text for the messages.
     Result<Document> read_document(const std::string& path, std::size_t max_bytes = ReadLimits{}.max_bytes);

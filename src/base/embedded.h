@@ -5,7 +5,8 @@
 
 namespace stoker {
 
-// A file of data/ as it was when the binary was built. The bytes live as long as the program.
+// A file of data/ as it was when the binary was built, or of the console (web/dist) as console/NAME. The bytes live as
+// long as the program.
 struct EmbeddedFile {
     std::string_view path;  // relative to data/, with forward slashes
     std::string_view bytes;

@@ -11,10 +11,12 @@
 #include "io/files.h"
 #include "server/audit_trail.h"
 #include "server/caller.h"
+#include "server/console.h"
 #include "server/handlers.h"
 #include "server/log_events.h"
 #include "server/router.h"
 #include "server/service.h"
+#include "server/single_sign_on.h"
 
 namespace stoker {
 namespace {
@@ -46,7 +48,8 @@ bool is_json(std::string_view content_type) {
 class HttpApi final : public Api {
 public:
     HttpApi(Engine& engine, ApiOptions options, PriceBook prices)
-        : service_(std::make_shared<Service>(engine, std::move(options), std::move(prices))) {}
+        : sign_on_(options.oidc ? options.oidc->form().issuer : ""),
+          service_(std::make_shared<Service>(engine, std::move(options), std::move(prices))) {}
     ~HttpApi() override { service_->stop(); }
     void set_prices(PriceBook prices) override { service_->set_prices(std::move(prices)); }
     void stop() override {
@@ -63,6 +66,7 @@ public:
                 Error(ErrorKind::denied, "this server does not answer to the host name that was asked for", {},
                       "use localhost or its address, or start it with stoker up --host-name NAME"),
                 421);
+        if (answer_console(*exchange, sign_on_)) return;
         Matched matched = match(exchange->request.method, exchange->request.path);
         if (matched.allowed.empty())
             return exchange->fail(Error(ErrorKind::not_found, "there is no " + printable(exchange->request.path, 200),
@@ -176,6 +180,7 @@ private:
         return false;
     }
 
+    const std::string sign_on_;
     std::shared_ptr<Service> service_;
     std::atomic<bool> stopping_{false};
 };

@@ -23,6 +23,7 @@ namespace stoker {
 class AuditTrail;
 class IdleGuard;
 class SingleSignOn;
+class Desk;
 namespace api {
 class FirstAdmin;
 }
@@ -49,6 +50,7 @@ struct ApiOptions {
     std::shared_ptr<GpuFleet> gpus;                // of the agents of nodes; none: no report is taken
     std::shared_ptr<SingleSignOn> oidc;            // none: nobody logs in by a provider
     std::shared_ptr<IdleGuard> idle;               // none: nobody looks after what does nothing
+    std::shared_ptr<Desk> desk;                    // none: files are neither planned nor deployed
     bool embedded = false;                         // ends with the command that carries it; told by /api/v1/version
 };
 

@@ -54,6 +54,17 @@ struct NodeGpusItem;
 NodeGpusItem item_of(const NodeGpusNow& told);
 void get_usage(Service&, const ExchangePtr&);
 
+void plan_file(Service&, const ExchangePtr&);
+void run_of_file(Service&, const ExchangePtr&);
+void list_templates(Service&, const ExchangePtr&);
+void list_endpoints(Service&, const ExchangePtr&);
+void get_endpoint(Service&, const ExchangePtr&);
+void deploy_endpoint(Service&, const ExchangePtr&);
+void scale_endpoint(Service&, const ExchangePtr&);
+void stop_endpoint(Service&, const ExchangePtr&);
+void start_endpoint(Service&, const ExchangePtr&);
+void roll_back_endpoint(Service&, const ExchangePtr&);
+
 void get_config(Service&, const ExchangePtr&);
 void list_config_versions(Service&, const ExchangePtr&);
 void get_config_version(Service&, const ExchangePtr&);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "deploy/engines/engines.h"
 #include "explain/run_cost.h"
+#include "govern/users.h"
 #include "io/log.h"
 #include "run/spec/secrets.h"
 #include "run/state/rules.h"
@@ -410,9 +411,33 @@ Status sign(Service& service, const Actor& actor, RunSpec& spec) {
     });
 }
 
+// `project` and `as`: what a gateway keeps for somebody is theirs, and bound by their quotas.
+Status stand_in(Service& service, Exchange& exchange) {
+    const Parameters& p = exchange.parameters;
+    if (!p.has("project") && !p.has("as")) return done();
+    const Right right{Action::administer, Level::provider};
+    if (exchange.actor.kind != PrincipalKind::core && !may(exchange.actor, right)) return denial(exchange.actor, right);
+    const auto project = ProjectId::parse(p.text("project"));
+    if (!project || !p.has("as"))
+        return Error(ErrorKind::invalid, "project and as stand together", {}, "?project=p-2&as=ann");
+    const std::string name = p.text("as");
+    std::optional<Actor> found;
+    TRY_VOID(service.engine().read([&](const EngineView& view) {
+        const UserEntry* user = view.state.tenants.find_user(name);
+        if (user != nullptr) found = actor_of(*user, view.state.tenants, *project, "endpoint");
+    }));
+    if (!found || !may(*found, {Action::submit, Level::project}))
+        return Error(ErrorKind::denied,
+                     fmt::format("{} may not submit runs in {} (any more)", printable(name, 80), project->text()), {},
+                     "an admin of the organisation gives the role back, or deploys the endpoint anew");
+    exchange.actor = std::move(*found);
+    return done();
+}
+
 }  // namespace
 
 void submit_run(Service& service, const ExchangePtr& exchange) {
+    if (const Status stands = stand_in(service, *exchange); !stands) return exchange->fail(stands.error());
     auto key = idempotency_key(exchange->request);
     if (!key) return exchange->fail(key.error());
     const auto document = read_body(*exchange, true);

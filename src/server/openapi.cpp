@@ -6,6 +6,7 @@
 
 #include "base/version.h"
 #include "server/bodies.h"
+#include "server/desk.h"
 #include "server/handlers.h"
 #include "server/openapi.h"
 #include "server/schema_visitor.h"
@@ -14,6 +15,7 @@
 #include "server/views_audit.h"
 #include "server/views_config.h"
 #include "server/views_edit.h"
+#include "server/views_endpoints.h"
 #include "server/views_gpus.h"
 #include "server/views_idle.h"
 #include "server/views_limits.h"
@@ -119,6 +121,13 @@ void add_components(Schemas& s) {
     s.ref<Invoice>();
     s.ref<ChargeList>();
     s.ref<RunSpec>(true);
+    s.ref<TemplateList>();
+    s.ref<EndpointList>();
+    s.ref<EndpointView>();
+    s.ref<FileBody>(true);
+    s.ref<DeployBody>(true);
+    s.ref<ScaleBody>(true);
+    s.ref<EndpointRollbackBody>(true);
     s.put("WhatIfBody", strict(Json::object()
                                    .set("changes", s.ref<WhatIfChanges>(true))
                                    .set("run", s.schema<RunId>(true))

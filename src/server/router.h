@@ -75,6 +75,7 @@ void add_tenant_routes(std::vector<Route>& all);
 void add_user_routes(std::vector<Route>& all);
 void add_limit_routes(std::vector<Route>& all);
 void add_gpu_routes(std::vector<Route>& all);
+void add_endpoint_routes(std::vector<Route>& all);
 
 struct Matched {
     const Route* route = nullptr;  // nothing: see `allowed`

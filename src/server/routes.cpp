@@ -130,7 +130,11 @@ std::vector<Route> make_routes() {
                              {.name = "hold",
                               .description = "It waits from its first moment until it is released.",
                               .type = Type::flag,
-                              .otherwise = "false"}},
+                              .otherwise = "false"},
+                             {.name = "project",
+                              .description = "In this project, p-2, and as the user of `as`: for a gateway that keeps "
+                                             "replicas of somebody's endpoint. For admins of the provider."},
+                             {.name = "as", .description = "The user, by name; with project."}},
                    .body = "RunSpecInput",
                    .body_required = true,
                    .answers = {{.status = 201,
@@ -448,6 +452,7 @@ std::vector<Route> make_routes() {
     add_user_routes(all);
     add_limit_routes(all);
     add_gpu_routes(all);
+    add_endpoint_routes(all);
     return all;
 }
 

@@ -3,12 +3,15 @@
 #include <limits>
 
 #include "base/codec.h"
+#include "serve/endpoints/endpoint.h"
 #include "server/bodies.h"
+#include "server/desk.h"
 #include "server/views.h"
 #include "server/views_admission.h"
 #include "server/views_audit.h"
 #include "server/views_config.h"
 #include "server/views_edit.h"
+#include "server/views_endpoints.h"
 #include "server/views_gpus.h"
 #include "server/views_idle.h"
 #include "server/views_limits.h"
@@ -114,6 +117,23 @@ std::string_view component_name(const Shape& shape) {
         {&kShape<AdmissionTestBody>, "AdmissionTestBody"},
         {&kShape<RefusedRun>, "RefusedRun"},
         {&kShape<AdmissionTest>, "AdmissionTest"},
+        {&kShape<TemplateView>, "Template"},
+        {&kShape<TemplateList>, "TemplateList"},
+        {&kShape<EndpointItem>, "EndpointItem"},
+        {&kShape<EndpointList>, "EndpointList"},
+        {&kShape<EndpointRevisionView>, "EndpointRevision"},
+        {&kShape<EndpointFigure>, "EndpointFigure"},
+        {&kShape<EndpointCause>, "EndpointCause"},
+        {&kShape<EndpointStatus>, "EndpointStatus"},
+        {&kShape<ReplicaStatus>, "EndpointReplica"},
+        {&kShape<ServingEvidence>, "ServingEvidence"},
+        {&kShape<ServingPromise>, "ServingPromise"},
+        {&kShape<PromisedRange>, "PromisedRange"},
+        {&kShape<EndpointView>, "Endpoint"},
+        {&kShape<FileBody>, "FileBody"},
+        {&kShape<DeployBody>, "DeployBody"},
+        {&kShape<ScaleBody>, "ScaleBody"},
+        {&kShape<EndpointRollbackBody>, "EndpointRollbackBody"},
         {&kShape<UsageView>, "Usage"},
         {&kShape<VersionView>, "Version"},
         {&kShape<HealthView>, "Health"},

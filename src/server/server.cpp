@@ -183,6 +183,7 @@ public:
             tokens_->use(std::move(settings.tokens));
         }
         api.gpus = options_.gpus;
+        api.desk = options_.desk;
         if (options_.certificate)
             for (std::string& name : names_of_certificate(options_.certificate->certificate_pem))
                 api.host_names.push_back(std::move(name));

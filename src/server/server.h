@@ -20,6 +20,8 @@
 
 namespace stoker {
 
+class Desk;
+
 // Where a server keeps the price book that it was given last.
 std::string kept_prices(const std::string& folder);
 
@@ -51,6 +53,7 @@ struct ServerOptions {
     GateChoice health_gate = GateChoice::by_nodes;
     NodeCheckFunction node_check;    // none: nodes cannot be checked
     std::shared_ptr<GpuFleet> gpus;  // of ApiOptions
+    std::shared_ptr<Desk> desk;      // of ApiOptions
     // The newest version of the configuration goes before what stands above, and these before it: what the command line
     // says, by key of the configuration, in its own words.
     std::map<std::string, std::string> overrides;

@@ -104,7 +104,10 @@ public:
             port = ports_.emplace(key, chosen).first;
         }
         TRY(const RunSpec spec, replica_spec(endpoint, revision, name, local_ ? "127.0.0.1" : "0.0.0.0", port->second));
-        auto submitted = submit(*client, spec, key);
+        auto submitted = submit(*client, spec, key, false,
+                                endpoint.user.empty() ? ""
+                                                      : fmt::format("project={}&as={}", url_encoded(endpoint.project),
+                                                                    url_encoded(endpoint.user)));
         if (!submitted) {
             lost(submitted.error());
             return submitted.error();
@@ -121,13 +124,13 @@ public:
         return told.error();
     }
 
-    Result<std::vector<ReplicaFact>> list(const std::string& endpoint) override {
+    Result<std::vector<ReplicaFact>> list(const Endpoint& endpoint) override {
         TRY(Client * client, this->client());
         TRY_VOID(know_engine(*client));
         std::vector<ReplicaFact> out;
         std::string cursor;
         do {
-            std::string target = "/api/v1/runs?limit=500&name=" + url_encoded(replica_run_name(endpoint));
+            std::string target = "/api/v1/runs?limit=500&name=" + url_encoded(replica_run_name(endpoint.name));
             for (const auto& [state, word] : enum_names(RunState{}))
                 if (!ended(state)) target += "&state=" + std::string(word);
             if (!cursor.empty()) target += "&cursor=" + url_encoded(cursor);
@@ -138,7 +141,9 @@ public:
             }
             TRY(const auto page, typed<api::RunPage>(*document));
             for (const api::RunItem& item : page.items)
-                if (auto fact = fact_of(item)) out.push_back(std::move(*fact));
+                // Of another person, it only looks like a replica: nobody's requests go there.
+                if (auto fact = endpoint.user.empty() || endpoint.user == item.user ? fact_of(item) : std::nullopt)
+                    out.push_back(std::move(*fact));
             cursor = page.next_cursor;
         } while (!cursor.empty());
         return out;

@@ -249,10 +249,13 @@ std::string new_key() {
     return random_hex(16);
 }
 
-Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key, bool held) {
+Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key, bool held,
+                              const std::string& query) {
     HttpHeaders headers;
     headers.add("Idempotency-Key", key);
-    return post<api::Submitted>(client, held ? "/api/v1/runs?hold=true" : "/api/v1/runs", to_json(spec), headers);
+    std::string target = held ? "/api/v1/runs?hold=true" : "/api/v1/runs";
+    if (!query.empty()) target += (held ? "&" : "?") + query;
+    return post<api::Submitted>(client, target, to_json(spec), headers);
 }
 
 namespace {

@@ -25,7 +25,8 @@ Status set_notify(const Args& args, RunSpec& spec);  // --notify alone
 Result<std::int64_t> parse_begin(std::string_view text, std::int64_t now_us, std::string_view option = "begin");
 
 // Sent under an idempotency key, so that it is never taken twice, however often the connection breaks.
-Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key, bool held = false);
+Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key, bool held = false,
+                              const std::string& query = {});
 std::string new_key();
 
 // What would happen, without doing it.

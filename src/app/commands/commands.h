@@ -22,6 +22,7 @@ CliCommand lsp_command();
 CliCommand validate_command();
 CliCommand simulate_command();
 CliCommand up_command();
+CliCommand console_command();
 CliCommand serve_command();
 CliCommand endpoints_command();
 CliCommand run_command();

@@ -303,6 +303,13 @@ Result<CommandOutput> run_deploy(Session& session, const Args& args) {
 
 }  // namespace
 
+Result<CommandOutput> deploy_endpoint_file(Session& session, const Args& args, const EndpointOwner& owner) {
+    double usd_per_hour = 0;
+    bool here_only = false;
+    TRY(Deployment deployment, deployment_of(session, args, usd_per_hour, here_only));
+    return deploy_endpoint(session, args, std::move(deployment), usd_per_hour, owner);
+}
+
 CliCommand deploy_command() {
     CliCommand command{
         .name = "deploy",

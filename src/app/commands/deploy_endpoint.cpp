@@ -24,7 +24,6 @@
 namespace stoker {
 namespace {
 
-constexpr std::size_t kMostFile = 8u << 20;
 constexpr int kMostOfEndpoint = 1000;
 constexpr double kLongestIdleS = 7 * 86400.0;
 
@@ -196,7 +195,8 @@ const std::vector<OptionSpec>& endpoint_options() {
     return options;
 }
 
-Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deployment deployment, double usd_per_hour) {
+Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deployment deployment, double usd_per_hour,
+                                      const EndpointOwner& owner) {
     const std::string path = args.positional[0];
     TRY(const Workload workload, load_workload(session, path));
     if (workload.kind != WorkloadKind::inference || !deployment.serving)
@@ -242,7 +242,7 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
     fresh.created_at = rfc3339(wall_clock_us());
     fresh.source = path;
     if (path != "-") {
-        TRY(const std::string text, read_file(path, kMostFile));
+        TRY(const std::string text, session.read_source(path));
         fresh.source += " sha256:" + hex(sha256(text)).substr(0, 12);
     }
     TRY(const std::string folder, endpoints_path(args));
@@ -250,12 +250,12 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
     int number = 0;
     TRY(const Endpoint endpoint, EndpointFolder(folder).change(deployment.name, true, [&](Endpoint& there) -> Status {
         const bool is_new = there.revisions.empty();
-        if (is_new || args.has("least")) there.least = least;
-        if (is_new || args.has("most")) there.most = most;
-        if (idle_s) there.idle_s = *idle_s;
-        if (there.least > there.most)
-            return Error(ErrorKind::invalid, fmt::format("from {} to {} replicas is no range", there.least, there.most),
-                         {}, "give --least and --most together");
+        if (is_new) there.project = owner.project, there.user = owner.user;
+        if (!owner.project.empty() && there.project != owner.project)
+            return Error(ErrorKind::conflict, fmt::format("the name {} is taken", there.name), {},
+                         "another name: in the file");
+        TRY_VOID(set_bounds(there, is_new || args.has("least") ? std::optional(least) : std::nullopt,
+                            is_new || args.has("most") ? std::optional(most) : std::nullopt, idle_s));
         there.stopped = false;
         const EndpointRevision* now = there.find(there.current);
         if (now != nullptr && now->spec == fresh.spec && now->engine == fresh.engine && now->model == fresh.model &&

@@ -9,8 +9,14 @@
 
 namespace stoker {
 
+struct EndpointOwner {
+    std::string project, user;  // of Endpoint
+};
 // usd_per_hour: of all machines of the deployment; 0: no price is known.
-Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deployment deployment, double usd_per_hour);
+Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deployment deployment, double usd_per_hour,
+                                      const EndpointOwner& owner = {});
+// Of a file that is planned for it, with the options of stoker deploy.
+Result<CommandOutput> deploy_endpoint_file(Session& session, const Args& args, const EndpointOwner& owner);
 const std::vector<OptionSpec>& endpoint_options();  // of the above, beside planning
 
 // --idle TIME; nothing where it is not said.

@@ -20,7 +20,6 @@
 namespace stoker {
 namespace {
 
-constexpr std::int64_t kFreshUs = 10'000'000;
 constexpr int kMostReplicas = 1000, kMostShare = 1000;
 constexpr const char* kNobody = "no gateway keeps it now: stoker serve does";
 
@@ -175,17 +174,14 @@ Result<CommandOutput> scale(Session& session, const EndpointFolder& folder, cons
     TRY(const int least, args.whole_number("least", 0, 0, kMostReplicas));
     TRY(const int most, args.whole_number("most", 1, 1, kMostReplicas));
     const auto endpoint = folder.change(name, false, [&](Endpoint& there) -> Status {
-        if (both) {
-            there.least = *both;
-            there.most = std::max(1, *both);
-        }
-        if (args.has("least")) there.least = least;
-        if (args.has("most")) there.most = most;
-        if (idle_s) there.idle_s = *idle_s;
-        if (there.least > there.most)
-            return Error(ErrorKind::invalid, fmt::format("from {} to {} replicas is no range", there.least, there.most),
-                         {}, "give --least and --most together");
-        return done();
+        return set_bounds(there,
+                          both                ? both
+                          : args.has("least") ? std::optional(least)
+                                              : std::nullopt,
+                          both               ? std::optional(std::max(1, *both))
+                          : args.has("most") ? std::optional(most)
+                                             : std::nullopt,
+                          idle_s);
     });
     return changed(session, endpoint,
                    endpoint ? fmt::format("{} has {} to {} replicas{}\n", name, endpoint->least, endpoint->most,
@@ -205,20 +201,7 @@ Result<CommandOutput> roll_back(Session& session, const EndpointFolder& folder, 
                          fmt::format("stoker endpoints describe {} lists them", name));
         to = *number;
     }
-    const auto endpoint = folder.change(name, false, [&](Endpoint& there) -> Status {
-        int chosen = to.value_or(0);
-        if (!to)  // the one before
-            for (const EndpointRevision& each : there.revisions)
-                if (each.number < there.current) chosen = std::max(chosen, each.number);
-        if (there.find(chosen) == nullptr)
-            return Error(to ? ErrorKind::not_found : ErrorKind::conflict,
-                         to ? fmt::format("{} has no revision {}", name, chosen)
-                            : fmt::format("{} has no revision before {}", name, there.current),
-                         {}, fmt::format("stoker endpoints describe {} lists them", name));
-        there.current = chosen;
-        there.split.clear();
-        return done();
-    });
+    const auto endpoint = folder.change(name, false, [&](Endpoint& there) { return go_back(there, to); });
     return changed(session, endpoint,
                    endpoint ? fmt::format("{} goes to revision {}: its replicas start, then those that serve drain\n",
                                           name, endpoint->current)
@@ -313,11 +296,7 @@ Result<CommandOutput> run_endpoints(Session& session, const Args& args) {
 }  // namespace
 
 std::optional<EndpointStatus> fresh_status(const EndpointFolder& folder, const std::string& name) {
-    auto status = folder.status(name);
-    if (!status) return std::nullopt;
-    const auto at_us = parse_rfc3339(status->updated_at);
-    if (!at_us || std::abs(wall_clock_us() - *at_us) > kFreshUs) return std::nullopt;
-    return std::move(*status);
+    return folder.fresh_status(name, wall_clock_us());
 }
 
 CliCommand endpoints_command() {

@@ -9,6 +9,8 @@
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/session.h"
+#include "base/text.h"
+#include "server/views.h"
 #include "io/machine/beside_process.h"
 
 namespace stoker {

@@ -55,10 +55,7 @@ Result<CommandOutput> explain_endpoint(Session& session, const EndpointFolder& f
                      "stoker serve answers for it and says how it does");
     const ServingEvidence& seen = status->evidence;
     const std::vector<HeldFigure> figures = held_against_plan(seen);
-    std::vector<ServingCause> causes = serving_causes(seen);
-    for (ServingCause& cause : causes)
-        if (const std::size_t at = cause.fix.find("NAME"); at != std::string::npos)
-            cause.fix.replace(at, 4, endpoint.name);
+    const std::vector<ServingCause> causes = serving_causes(seen, endpoint.name);
     if (session.format != Format::text)
         return CommandOutput{dump(session, Json::object()
                                                .set("endpoint", endpoint.name)

@@ -5,6 +5,7 @@
 
 #include "app/commands/commands.h"
 #include "app/listing.h"
+#include "app/workload_templates.h"
 #include "base/embedded.h"
 #include "base/text.h"
 #include "catalog/names.h"
@@ -14,38 +15,9 @@ namespace stoker {
 
 namespace {
 
-struct Template {
-    std::string name, title, group;
-    std::string_view text;
-};
-
-// Comments at the head: "# template: NAME", "# title: ...", "# group: ...".
-Template parse_template(const EmbeddedFile& file) {
-    Template found{.text = file.bytes};
-    for (const std::string_view line : split_lines(file.bytes)) {
-        if (!line.starts_with("#")) break;
-        const std::string_view comment = trim(line.substr(1));
-        for (const auto& [key, value] : {std::pair{std::string_view("template:"), &found.name},
-                                         {std::string_view("title:"), &found.title},
-                                         {std::string_view("group:"), &found.group}}) {
-            if (comment.starts_with(key)) *value = std::string(trim(comment.substr(key.size())));
-        }
-    }
-    if (found.name.empty()) found.name = std::filesystem::path(file.path).stem().string();
-    return found;
-}
-
-std::vector<Template> all_templates() {
-    std::vector<Template> list;
-    for (const EmbeddedFile& file : embedded_files()) {
-        if (file.path.starts_with("templates/") && file.path.ends_with(".yaml")) list.push_back(parse_template(file));
-    }
-    return list;
-}
-
-Result<Template> find_template(const std::string& name) {
+Result<WorkloadTemplate> find_template(const std::string& name) {
     std::vector<std::string> names;
-    for (Template& each : all_templates()) {
+    for (WorkloadTemplate& each : workload_templates()) {
         if (fold_name(each.name) == fold_name(name)) return std::move(each);
         names.push_back(each.name);
     }
@@ -56,14 +28,15 @@ Result<Template> find_template(const std::string& name) {
 
 Result<CommandOutput> list(Session& session) {
     FactTable listing{{{"name", "template"}, {"group", "group"}, {"title", "for"}}, {}};
-    for (const Template& each : all_templates()) listing.rows.push_back({each.name, each.group, each.title});
+    for (const WorkloadTemplate& each : workload_templates())
+        listing.rows.push_back({each.name, each.group, each.title});
     if (session.format != Format::text) return CommandOutput{dump(session, listing.json()), 0};
     return CommandOutput{listing.text(session.style) + "\n  " +
                              session.style.dim("stoker template new NAME FILE, then stoker plan FILE") + "\n",
                          0};
 }
 
-Result<CommandOutput> create(Session& session, const Args& args, const Template& chosen) {
+Result<CommandOutput> create(Session& session, const Args& args, const WorkloadTemplate& chosen) {
     if (args.positional.size() > 2 && args.has("save"))
         return Error(ErrorKind::invalid, "the file is named twice, by its place and by --save");
     const std::string path =
@@ -88,7 +61,7 @@ Result<CommandOutput> run_template(Session& session, const Args& args) {
     if (args.positional.size() > 2 && args.positional[0] != "new")
         return Error(ErrorKind::invalid, fmt::format("stoker template {} takes one NAME", args.positional[0]), {},
                      "stoker template new NAME FILE writes a file");
-    TRY(const Template chosen, find_template(args.positional[1]));
+    TRY(const WorkloadTemplate chosen, find_template(args.positional[1]));
     if (args.positional[0] == "new") return create(session, args, chosen);
     if (session.format != Format::text) {
         return CommandOutput{dump(session, Json::object()

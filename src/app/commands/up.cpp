@@ -14,6 +14,7 @@
 #include "app/client/client.h"
 #include "app/client/output.h"
 #include "app/commands/commands.h"
+#include "app/commands/desk.h"
 #include "app/commands/gpu_gate.h"
 #include "app/commands/gpu_options.h"
 #include "app/commands/journal_home.h"
@@ -315,6 +316,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .health_gate = health_gate_of(args),
                                     .node_check = std::move(check),
                                     .gpus = fleet,
+                                    .desk = make_desk(folder, session.catalog_dir, ""),
                                     .overrides = config_overrides_of(args),
                                     .config = std::move(config),
                                     .catalog = catalog,

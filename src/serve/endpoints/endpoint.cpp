@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "base/api_time.h"
 #include "base/codec.h"
 #include "base/newer_keys.h"
 #include "base/text.h"
@@ -20,6 +22,7 @@ namespace stoker {
 namespace {
 
 constexpr std::size_t kMostName = 50, kMostFile = 8u << 20, kMostRevisions = 50;
+constexpr std::int64_t kFreshUs = 10'000'000;
 constexpr std::string_view kFile = ".endpoint.json", kStatus = ".status.json";
 
 template <class T>
@@ -49,6 +52,32 @@ bool is_endpoint_name(std::string_view name) {
     };
     return !name.empty() && name.size() <= kMostName && std::all_of(name.begin(), name.end(), plain) &&
            name.front() != '.' && name.front() != '-';
+}
+
+Status set_bounds(Endpoint& endpoint, std::optional<int> least, std::optional<int> most, std::optional<double> idle_s) {
+    if (least) endpoint.least = *least;
+    if (most) endpoint.most = *most;
+    if (idle_s) endpoint.idle_s = *idle_s;
+    if (endpoint.least > endpoint.most)
+        return Error(ErrorKind::invalid,
+                     fmt::format("from {} to {} replicas is no range", endpoint.least, endpoint.most), {},
+                     "give the least and the most together");
+    return done();
+}
+
+Status go_back(Endpoint& endpoint, std::optional<int> revision) {
+    int chosen = revision.value_or(0);
+    if (!revision)
+        for (const EndpointRevision& each : endpoint.revisions)
+            if (each.number < endpoint.current) chosen = std::max(chosen, each.number);
+    if (endpoint.find(chosen) == nullptr)
+        return Error(revision ? ErrorKind::not_found : ErrorKind::conflict,
+                     revision ? fmt::format("{} has no revision {}", endpoint.name, chosen)
+                              : fmt::format("{} has no revision before {}", endpoint.name, endpoint.current),
+                     {}, fmt::format("stoker endpoints describe {} lists them", endpoint.name));
+    endpoint.current = chosen;
+    endpoint.split.clear();
+    return done();
 }
 
 Result<Endpoint> EndpointFolder::read(const std::string& name) const {
@@ -113,6 +142,14 @@ Status EndpointFolder::remove(const std::string& name) const {
 
 Result<EndpointStatus> EndpointFolder::status(const std::string& name) const {
     return read_json<EndpointStatus>(fmt::format("{}/{}{}", folder_, name, kStatus));
+}
+
+std::optional<EndpointStatus> EndpointFolder::fresh_status(const std::string& name, std::int64_t now_us) const {
+    auto told = status(name);
+    if (!told) return std::nullopt;
+    const auto at_us = parse_rfc3339(told->updated_at);
+    if (!at_us || std::abs(now_us - *at_us) > kFreshUs) return std::nullopt;
+    return std::move(*told);
 }
 
 Status EndpointFolder::write_status(const EndpointStatus& status) const {

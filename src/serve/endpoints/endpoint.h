@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,9 @@ struct Endpoint {
     double idle_s = 300;  // without a request, before it goes to zero
     double hold_s = 0;    // a request waits so long for a replica; 0: as long as a start may take
     bool stopped = false;
+    // Whose replicas are: they run in this project (p-2), as this user, within the quotas of both. Empty: the
+    // installation's own.
+    std::string project, user;
     std::vector<EndpointRevision> revisions;
 
     const EndpointRevision* find(int revision) const;
@@ -66,9 +70,11 @@ void fields(V& visit, Endpoint& endpoint) {
     visit("least", endpoint.least);
     visit("most", endpoint.most);
     visit("name", endpoint.name);
+    visit("project", endpoint.project);
     visit("revisions", endpoint.revisions);
     visit("split", endpoint.split);
     visit("stopped", endpoint.stopped);
+    visit("user", endpoint.user);
 }
 
 struct ReplicaStatus {
@@ -122,6 +128,10 @@ void fields(V& visit, EndpointStatus& status) {
 // Letters, digits, - and . ; at most 50: it is part of names of runs.
 bool is_endpoint_name(std::string_view name);
 
+// What people do about an endpoint, each of it in its file; invalid, not_found, conflict: it cannot be.
+Status set_bounds(Endpoint& endpoint, std::optional<int> least, std::optional<int> most, std::optional<double> idle_s);
+Status go_back(Endpoint& endpoint, std::optional<int> revision);  // none: the one before
+
 class EndpointFolder {
 public:
     explicit EndpointFolder(std::string folder) : folder_(std::move(folder)) {}  // need not be there
@@ -132,6 +142,8 @@ public:
     Status remove(const std::string& name) const;
 
     Result<EndpointStatus> status(const std::string& name) const;  // not_found: no gateway has kept it yet
+    // How a gateway said it is in the last ten seconds; nothing where none did.
+    std::optional<EndpointStatus> fresh_status(const std::string& name, std::int64_t now_us) const;
     Status write_status(const EndpointStatus& status) const;
     std::uint64_t version() const;  // another one when an endpoint may have changed
     const std::string& path() const { return folder_; }

@@ -102,7 +102,7 @@ void EndpointKeeper::tick(double now_s) {
 
 void EndpointKeeper::look_at_runs(double now_s) {
     next_list_s_ = now_s + kListEveryS;
-    const auto facts = host_.list(endpoint_.name);
+    const auto facts = host_.list(endpoint_);
     if (!facts) {
         trouble_ = facts.error().message();
         return;

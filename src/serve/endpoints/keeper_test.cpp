@@ -41,7 +41,7 @@ public:
         runs.erase(run);
         return done();
     }
-    Result<std::vector<ReplicaFact>> list(const std::string&) override {
+    Result<std::vector<ReplicaFact>> list(const Endpoint&) override {
         if (!answers) return Error(ErrorKind::unavailable, "no server is running");
         std::vector<ReplicaFact> out;
         for (auto& [id, run] : runs) {

@@ -286,7 +286,7 @@ std::vector<HeldFigure> held_against_plan(const ServingEvidence& e) {
     return out;
 }
 
-std::vector<ServingCause> serving_causes(const ServingEvidence& e) {
+std::vector<ServingCause> serving_causes(const ServingEvidence& e, std::string_view endpoint) {
     Causes causes;
     if (e.requests < kLeastRequests) return causes;
     // One replica unlike the others is told even while the plan is still met: the others carry it.
@@ -303,6 +303,10 @@ std::vector<ServingCause> serving_causes(const ServingEvidence& e) {
     }
     std::stable_sort(causes.begin(), causes.end(),
                      [](const ServingCause& a, const ServingCause& b) { return a.cost_s > b.cost_s; });
+    constexpr std::string_view kName = "NAME";
+    for (ServingCause& cause : causes)
+        if (const std::size_t at = cause.fix.find(kName); at != std::string::npos)
+            cause.fix.replace(at, kName.size(), endpoint);
     return causes;
 }
 

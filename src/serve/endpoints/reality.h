@@ -138,7 +138,8 @@ struct ServingCause {
     std::string fix;
     double cost_s = 0;  // of a request, about
 };
-std::vector<ServingCause> serving_causes(const ServingEvidence& evidence);
+// `endpoint`: what their fixes call it.
+std::vector<ServingCause> serving_causes(const ServingEvidence& evidence, std::string_view endpoint = "NAME");
 
 // Below it a figure says little, and no cause is told.
 inline constexpr std::int64_t kLeastRequests = 10;

@@ -54,8 +54,8 @@ public:
     virtual Result<std::string> start(const Endpoint& endpoint, const EndpointRevision& revision,
                                       const std::string& name, const std::string& key) = 0;
     virtual Status end(const std::string& run) = 0;
-    virtual Result<std::vector<ReplicaFact>> list(const std::string& endpoint) = 0;  // those that have not ended
-    virtual ReplicaFact last_of(const std::string& run) = 0;                         // one that list() has no more
+    virtual Result<std::vector<ReplicaFact>> list(const Endpoint& endpoint) = 0;  // those that have not ended
+    virtual ReplicaFact last_of(const std::string& run) = 0;                      // one that list() has no more
 
     virtual Result<ReplicaAddress> address(const std::string& url) = 0;
     virtual ReplicaProbe probe(const ServingTemplate& how, const std::string& url) = 0;

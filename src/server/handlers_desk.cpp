@@ -24,6 +24,7 @@ void ask_desk(Service& service, const ExchangePtr& exchange, std::string_view ke
               Result<std::string> (Desk::*question)(const PostedFile&)) {
     auto body = read_body_as<FileBody>(*exchange);
     if (!body) return exchange->fail(body.error());
+    if (const Status right = has_text(*body); !right) return exchange->fail(right.error());
     const std::shared_ptr<Desk> desk = desk_of(service, exchange);
     if (!desk) return;
     service.work_long(

@@ -122,7 +122,8 @@ void get_endpoint(Service& service, const ExchangePtr& exchange) {
 void deploy_endpoint(Service& service, const ExchangePtr& exchange) {
     auto body = read_body_as<DeployBody>(*exchange);
     if (!body) return exchange->fail(body.error());
-    for (const Status& right : {count_is_right("least", body->least, 0), count_is_right("most", body->most, 1)})
+    for (const Status& right :
+         {has_text(*body), count_is_right("least", body->least, 0), count_is_right("most", body->most, 1)})
         if (!right) return exchange->fail(right.error());
     const std::shared_ptr<Desk> desk = service.options().desk;
     if (!desk) return exchange->fail(Error(ErrorKind::unavailable, "nothing is deployed by this server"));

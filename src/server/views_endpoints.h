@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/codec.h"
+#include "base/result.h"
 #include "serve/endpoints/endpoint.h"
 
 namespace stoker::api {
@@ -63,6 +64,13 @@ struct ScaleBody {
 struct EndpointRollbackBody {
     std::optional<int> revision;
 };
+
+// Of a FileBody or a DeployBody.
+template <class Body>
+Status has_text(const Body& body) {
+    if (!body.text.empty()) return done();
+    return Error(ErrorKind::invalid, "text is missing: the file itself", {}, "send {\"text\": \"kind: training...\"}");
+}
 
 template <class V>
 void fields(V& visit, EndpointItem& v) {

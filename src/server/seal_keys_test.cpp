@@ -50,7 +50,8 @@ protected:
     std::string bytes() const {
         std::string all;
         for (const auto& each : std::filesystem::directory_iterator(folder_ + "/secrets")) {
-            if (each.path().filename() == "key") continue;
+            // What is being written is not there yet.
+            if (each.path().filename() == "key" || each.path().extension() == ".tmp") continue;
             std::ifstream in(each.path(), std::ios::binary);
             all.append(std::istreambuf_iterator<char>(in), {});
         }

@@ -62,7 +62,7 @@ Result<std::string> read_text(const Session& session, const std::string& path, s
         const auto given = session.given.find(path);
         if (given != session.given.end()) return given->second;
         return Error(ErrorKind::denied,
-                     fmt::format("{} is another file, and what is asked of a server is one alone",
+                     fmt::format("{} is another file, and one that is posted to a server stands alone",
                                  printable(std::filesystem::path(path).filename().string(), 80)),
                      {}, "write what it says into the file itself, or use the command line where both are");
     }

@@ -60,6 +60,18 @@ std::optional<Actor> actor_of(const UserEntry& user, const Tenants& tenants, Pro
                  .via = std::string(via)};
 }
 
+std::optional<Actor> actor_called(const Tenants& tenants, const std::string& name, ProjectId project,
+                                  std::int64_t now_us, std::string_view via) {
+    if (const UserEntry* user = tenants.find_user(name)) return actor_of(*user, tenants, project, via);
+    for (const auto& [id, key] : tenants.keys) {
+        if (key.name != name || key.project != project || valid_key(tenants, key.sha256, now_us) == nullptr) continue;
+        Actor actor = actor_of(key, tenants);
+        actor.via = via;
+        return actor;
+    }
+    return std::nullopt;
+}
+
 const LoginEntry* valid_login(const Tenants& tenants, std::string_view sha256, std::int64_t now_us) {
     const auto id = tenants.login_of_sha256.find(sha256);
     if (id == tenants.login_of_sha256.end()) return nullptr;

@@ -23,6 +23,10 @@ std::optional<ProjectId> usual_project(const UserEntry& user);
 
 // None: it has no role there (any more), or is disabled.
 std::optional<Actor> actor_of(const UserEntry& user, const Tenants& tenants, ProjectId project, std::string_view via);
+// Whoever goes by this name there now: a person, a program's account, or, where neither is called so, the holder of a
+// key that is made out to it. For what is done in their name later.
+std::optional<Actor> actor_called(const Tenants& tenants, const std::string& name, ProjectId project,
+                                  std::int64_t now_us, std::string_view via);
 // nullptr: nobody logged in with this, or it has ended. `sha256` in hex.
 const LoginEntry* valid_login(const Tenants& tenants, std::string_view sha256, std::int64_t now_us);
 

@@ -138,6 +138,12 @@ TEST_F(EndpointsApiTest, ReplicasAreSubmittedForTheirOwner) {
     EXPECT_THAT(seen.body, HasSubstr(R"("project":"north")"));
     EXPECT_EQ(with(bob_, "GET", "/api/v1/runs/" + at(made, "run")).status, 404);
     EXPECT_EQ(with(bob_, "POST", "/api/v1/runs", spec, as("p-2", "ann")).status, 403);
+    // A key is enough, as long as it is one.
+    const HttpResponse given =
+        with(kToken, "POST", "/api/v1/keys", R"({"name":"ci","role":"developer","project":"p-2"})");
+    EXPECT_EQ(with(kToken, "POST", "/api/v1/runs", spec, as("p-2", "ci")).status, 201);
+    EXPECT_EQ(with(kToken, "POST", "/api/v1/keys/k-1/revoke").status, 200) << given.body;
+    EXPECT_EQ(with(kToken, "POST", "/api/v1/runs", spec, as("p-2", "ci")).status, 403);
     EXPECT_EQ(with(ann_, "POST", "/api/v1/runs", spec, as("p-2", "ann")).status, 403);
     EXPECT_EQ(with(kToken, "POST", "/api/v1/runs", spec, as("p-3", "ann")).status, 403);
     EXPECT_EQ(with(kToken, "POST", "/api/v1/runs", spec, {{"as", "ann"}}).status, 400);

@@ -423,8 +423,7 @@ Status stand_in(Service& service, Exchange& exchange) {
     const std::string name = p.text("as");
     std::optional<Actor> found;
     TRY_VOID(service.engine().read([&](const EngineView& view) {
-        const UserEntry* user = view.state.tenants.find_user(name);
-        if (user != nullptr) found = actor_of(*user, view.state.tenants, *project, "endpoint");
+        found = actor_called(view.state.tenants, name, *project, view.now_us, "endpoint");
     }));
     if (!found || !may(*found, {Action::submit, Level::project}))
         return Error(ErrorKind::denied,

@@ -14,6 +14,7 @@ import time
 from bench_serve_test import EXAMPLES, random_gguf, server_python
 from gateway_harness import Gateway
 from harness import check, main, wait_for
+from teams_test import Caller
 
 HERE = pathlib.Path(__file__).resolve().parent
 PLAN = """version: 1
@@ -131,6 +132,45 @@ def test_an_endpoint_wakes_changes_and_ends(t):
     t.call("endpoints", "remove", "chat")
     wait_for("it is gone", lambda: g.post(chat(1))[0] == 404)
     check(g.terminate() == 0, "exit")
+
+
+def test_what_a_developer_deploys_runs_in_their_project(t):
+    """Over the API, as the console does: no admin's step, the replica is theirs and counts against their quota."""
+    t.up()
+    admin = Caller(t)
+    admin.json("POST", "/api/v1/organisations", {"name": "hospital", "project": "north"})
+    admin.json("POST", "/api/v1/users", {"name": "ann", "role": "developer", "project": "p-2", "password": "a-long-enough-password"})
+    ann, bob = Caller(t, ""), Caller(t, "")
+    ann.token = ann.json("POST", "/api/v1/login", {"name": "ann", "password": "a-long-enough-password"})["secret"]
+    admin.json("POST", "/api/v1/users", {"name": "bob", "role": "developer", "project": "p-1", "password": "a-long-enough-password"})
+    bob.token = bob.json("POST", "/api/v1/login", {"name": "bob", "password": "a-long-enough-password"})["secret"]
+    g = Gateway(t).start()
+    words = json.dumps(["python3", str(HERE / "fake_replica.py"), "--port", "{port}"])
+    text = "name: chat\n" + PLAN + f"run: {{command: {words}, cpus: 1}}\n"
+    plan = ann.json("POST", "/api/v1/plan", {"text": text})["plan"]
+    check(plan["feasible"], str(plan)[:300])
+    made = ann.json("POST", "/api/v1/endpoints", {"text": text, "folder": str(t.work), "least": 1, "most": 2})
+    check((made["endpoint"]["project"], made["endpoint"]["user"], made["endpoint"]["state"]) == ("p-2", "ann", "unkept"), str(made["endpoint"]))
+    status = ready(t)
+    check(text_of(g.post(chat(2))[2]) == "tok tok ", "it answers")
+    run = ann.json("GET", "/api/v1/runs/" + status["replicas"][0]["run"])["run"]
+    check((run["user"], run["project"]) == ("ann", "north"), str(run))
+    seen = ann.json("GET", "/api/v1/endpoints/chat")
+    check((seen["endpoint"]["ready"], seen["status"]["replicas"][0]["run"]) == (1, run["id"]), str(seen["endpoint"]))
+    check(bob.json("GET", "/api/v1/endpoints")["items"] == [] and bob.ask("POST", "/api/v1/endpoints/chat/stop")[0] == 404, "bob's are none")
+
+    # Somebody else's run that looks like a replica gets no request.
+    labels = dict(run["labels"], endpoint_replica="9.9")
+    false = bob.json("POST", "/api/v1/runs", {"name": run["name"], "command": ["sleep", "60"], "labels": labels, "per_rank": {"cpu_milli": 100}})["run"]
+    wait_for("it runs", lambda: admin.json("GET", "/api/v1/runs/" + false)["run"]["state"] == "running")
+    time.sleep(1)
+    check([r["name"] for r in described(t)["status"]["replicas"]] == [status["replicas"][0]["name"]], "only ann's")
+
+    # Without the role it ends there: the next replica is refused, and the reason is told.
+    admin.json("POST", "/api/v1/users/ann/roles", {"role": "developer", "project": "p-2", "remove": True})
+    admin.json("POST", f"/api/v1/runs/{run['id']}/cancel")
+    told = wait_for("it is told", lambda: "may not submit runs in p-2" in described(t)["status"].get("last_failure", "") and described(t)["status"])
+    check(told["ready"] == 0, str(told))
 
 
 def test_f07_who_would_wait_longer_than_may_be_is_told_so_at_once_and_one_replica_starts(t):

@@ -10,8 +10,8 @@
 #include "app/commands/commands.h"
 #include "app/session.h"
 #include "base/text.h"
-#include "server/views.h"
 #include "io/machine/beside_process.h"
+#include "server/views.h"
 
 namespace stoker {
 namespace {

@@ -20,7 +20,7 @@ def test_each_role_is_told_what_is_its_own(t):
     python = schemathesis_python()
     t.up("--virtual-nodes", "2")
     admin = Caller(t)
-    places = two_organisations(admin)
+    places = two_organisations(admin, t.work)
     for place in places.values():
         wait_for("its end", lambda: admin.json("GET", f"/api/v1/runs/{place['run']}")["run"]["state"] == "succeeded")
     # The hook is seen to see: the same words are told to whom they belong.

@@ -19,6 +19,16 @@ from harness import Skipped, check, main, wait_for
 
 LEVELS = ("project", "organisation", "provider")
 ROLES = ("viewer", "developer", "operator", "admin", "auditor")
+ENDPOINT = """name: %s
+kind: inference
+model: {family: llama, layers: 2, hidden: 128, heads: 4, vocab: 259, ffn: 352}
+traffic: {concurrency: 2, prompt_tokens: 60, output_tokens: 24}
+precision: fp16
+where: {cloud: this-machine}
+framework: llama.cpp
+objective: {survive_one_replica_lost: false}
+run: {command: [server, --port, "{port}"], cpus: 1}
+"""
 JOB = {"command": ["true"], "per_rank": {"cpu_milli": 1000}}
 
 
@@ -49,7 +59,7 @@ class Caller:
         return json.loads(text or "null")
 
 
-def two_organisations(admin):
+def two_organisations(admin, t_work):
     """hospital has p-2 and p-3, bank has p-4; in each something whose name must be seen nowhere else."""
     admin.json("POST", "/api/v1/organisations", {"name": "hospital", "project": "north"})
     admin.json("POST", "/api/v1/projects", {"name": "south", "organisation": "o-2"})
@@ -64,7 +74,8 @@ def two_organisations(admin):
         run = owner.json("POST", "/api/v1/runs", {
             "name": canary, "user": canary, "labels": {"of": canary}, **JOB,
             "command": ["sh", "-c", f"echo {canary} | tee log.txt artifact.txt"]})["run"]
-        places[project] = {"organisation": organisation, "run": run, "canary": canary, "user": made["id"],
+        owner.json("POST", "/api/v1/endpoints", {"text": ENDPOINT % canary, "folder": str(t_work)})
+        places[project] = {"endpoint": canary, "organisation": organisation, "run": run, "canary": canary, "user": made["id"],
                            "key": key["key"]["id"]}
     return places
 
@@ -73,7 +84,7 @@ def test_every_route_every_role_own_and_foreign(t):
     """Generated from the table: 403 where the role is not enough, as good as nothing where it is foreign, and never a word."""
     t.up()
     admin = Caller(t)
-    places = two_organisations(admin)
+    places = two_organisations(admin, t.work)
     for place in places.values():
         wait_for("its end", lambda: admin.json("GET", f"/api/v1/runs/{place['run']}")["run"]["state"] == "succeeded")
     openapi = admin.json("GET", "/api/v1/openapi.json")
@@ -92,7 +103,7 @@ def test_every_route_every_role_own_and_foreign(t):
 
 def one_cell(caller, admin, cells, role, level, shape, method, operation, places, own_key):
     may = role in operation["x-stoker-roles"] and LEVELS.index(level) >= LEVELS.index(operation["x-stoker-level"])
-    about = next((name for name in ("run", "user", "key") if "{" + name + "}" in shape), None)
+    about = next((name for name in ("run", "user", "key", "endpoint") if "{" + name + "}" in shape), None)
     for project, place in places.items():
         reached = level == "provider" or (place["organisation"] == "o-2" if level == "organisation" else project == "p-2")
         # What would change something is asked where it must change nothing.
@@ -101,7 +112,7 @@ def one_cell(caller, admin, cells, role, level, shape, method, operation, places
         if not about and project != "p-4":
             continue
         path = shape.replace("{node}", "nosuchnode").replace("{version}", "1").replace("{path}", "artifact.txt")
-        for name in ("run", "user", "key"):
+        for name in ("run", "user", "key", "endpoint"):
             path = path.replace("{" + name + "}", place[name])
         if operation["operationId"] in ("streamEvents",):
             continue
@@ -120,6 +131,7 @@ def one_cell(caller, admin, cells, role, level, shape, method, operation, places
             cells["own"] += 1
         if level == "provider":
             continue
+        text = text.replace("there is no endpoint " + place["endpoint"], "")  # no more than what was asked
         for other in places.values():
             if other["organisation"] != "o-2" or (level == "project" and other is not places["p-2"]):
                 check(other["canary"] not in text, "it is told of " + other["canary"] + "; " + asked)

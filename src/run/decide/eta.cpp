@@ -115,6 +115,11 @@ double limit_of(const Run& run) {
     return limit;
 }
 
+// What the plan says that a run takes, where it has one.
+double planned_of(const Run& run) {
+    return run.spec.prediction ? std::max(run.spec.prediction->run_s, 0.0) : 0;
+}
+
 // What a run takes of the machines: its share of what is scarcest for it, times how long it is expected to hold that.
 class Work {
 public:
@@ -141,6 +146,8 @@ private:
         const double limit = limit_of(run);
         const auto named = history_.of_name.find(run.spec.name);
         const std::size_t known = named == history_.of_name.end() ? 0 : named->second.size();
+        if (const double planned = planned_of(run); known < kEnoughOfName && planned > 0)
+            return limit > 0 ? std::min(planned, limit) : planned;
         if (known < kEnoughOfName && limit > 0) return limit * kUsualShareOfLimit;
         const auto n = static_cast<double>(known);
         double mean = known > 0 ? named->second.mean() : history_.of_all.mean();
@@ -269,6 +276,10 @@ private:
         const double limit = limit_of(run);
         const auto named = history_.of_name.find(run.spec.name);
         const std::size_t known = named == history_.of_name.end() ? 0 : named->second.size();
+        if (known < kEnoughOfName && planned_of(run) > 0) {
+            const double left = left_of_plan(*run.spec.prediction, age);
+            return limit > 0 ? std::min(left, std::max(limit - age, 1.0)) : left;
+        }
         if (known < kEnoughOfName && limit > 0) {
             // Around the usual share of its limit, from a fifth of that to the limit itself.
             const double whole = limit * (kUsualShareOfLimit + 0.4 * (2 * random_.uniform() - 1));
@@ -281,6 +292,22 @@ private:
         const double left = std::exp(tilt_ * lengths.spread()) * std::max(lengths.draw(age, random_) - age, 0.0);
         return limit > 0 ? std::min(left, std::max(limit - age, 1.0)) : left;
     }
+    // Within the plan's interval as often as that promises; plans of one machine are off together, by half. One that
+    // has outlived its plan goes on for a share of its age.
+    double left_of_plan(const PredictionSpec& plan, double age) {
+        constexpr double kZ80 = 2.563;        // between the 10th and the 90th of 100, in standard deviations
+        constexpr double kUsualSpread = 0.3;  // of the logarithm, where no interval is told
+        constexpr double kHalf = 0.7071;      // of the variance
+        const double spread = plan.run_low_s > 0 && plan.run_high_s > plan.run_low_s
+                                  ? std::log(plan.run_high_s / plan.run_low_s) / kZ80
+                                  : kUsualSpread;
+        for (int i = 0; i < 16; ++i) {
+            const double whole = plan.run_s * std::exp(spread * kHalf * (tilt_ / kUncertainty + random_.normal()));
+            if (whole > age) return whole - age;
+        }
+        return std::max(age * spread * random_.exponential(), 1.0);
+    }
+
     const State& state_;
     const FleetView& view_;
     const History& history_;
@@ -360,7 +387,8 @@ Eta eta(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
     };
     Eta eta{.p50_s = quantile(0.5), .p90_s = quantile(0.9), .text = {}, .steps = taken};
     if (!eta.p50_s)
-        eta.text = "no estimate: something ahead has neither a timeout, nor a lease, nor earlier runs of its name";
+        eta.text =
+            "no estimate: something ahead has neither a timeout, nor a lease, nor a plan, nor earlier runs of its name";
     else if (!eta.p90_s)
         eta.text = fmt::format("in {} of {} futures it does not start", drawn - starts.size(), drawn);
     else if (followed < ahead)

@@ -413,8 +413,9 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
             why.blockers = {decisions.reservation->run};
             break;
         default:
-            why.text = fmt::format("{} ranks of {} fit{}, but not beside what runs now", run.spec.ranks,
-                                   needs_in_words(run.spec.per_rank),
+            why.text = fmt::format("{} rank{} of {} fit{}{}, but not beside what runs now", run.spec.ranks,
+                                   run.spec.ranks == 1 ? "" : "s", needs_in_words(run.spec.per_rank),
+                                   run.spec.ranks == 1 ? "s" : "",
                                    run.spec.topology == TopologyWish::require ? " on one switch" : "");
             break;
     }
@@ -431,7 +432,7 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
             why.numbers.emplace_back("reserved_in_s", static_cast<std::int64_t>(in));
             why.text += "; it starts in at most " + format_seconds(Seconds(in));
         } else {
-            why.text += "; what runs has no timeout or lease, so no end can be told";
+            why.text += "; what runs has no timeout or lease, so no end is sure";
         }
     }
     why.unblock = what_would_start(state, run, now_us, options);

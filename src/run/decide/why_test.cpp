@@ -133,6 +133,28 @@ TEST(EtaTest, LearnsFromEarlierRuns) {
     EXPECT_EQ(eta(world.state, waits, world.now_us).p50_s, estimate.p50_s);
 }
 
+// A first run of its name that was planned: the next one knows about when it starts. One that outlives its plan is no
+// reason to say nothing.
+TEST(EtaTest, GoesByThePlanWhereNothingElseIsKnown) {
+    World world;
+    world.node("a", 1);
+    RunSpec planned = World::spec(1, 1);
+    planned.prediction = PredictionSpec{.run_s = 600, .run_low_s = 500, .run_high_s = 720};
+    world.submit(planned);
+    world.pass();
+    const RunId waits = world.submit(World::spec(1, 1));
+    world.now_us += 100 * kSecondUs;
+    const Eta early = eta(world.state, waits, world.now_us);
+    ASSERT_TRUE(early.p50_s && early.p90_s) << early.text;
+    EXPECT_NEAR(*early.p50_s, 500, 60);
+    EXPECT_GE(*early.p90_s, 550);
+    EXPECT_LE(*early.p90_s, 700);
+    world.now_us += 1100 * kSecondUs;
+    const Eta late = eta(world.state, waits, world.now_us);
+    ASSERT_TRUE(late.p50_s) << late.text;
+    EXPECT_LE(*late.p50_s, 600);
+}
+
 // Somebody behind ten thousand others wants to know today or next month; the answer may take no longer for it. Here it
 // is known: four at a time, about 100 s each.
 TEST(EtaTest, ALongQueueIsAnsweredInBoundedSteps) {

@@ -210,6 +210,21 @@ class Cluster:
     def kill_controller(self):
         self.end("run/slurmctld.pid", signal.SIGKILL)
 
+    def wait_until_saved(self, name):
+        """The state that a killed controller comes back with has the job of this name as it runs. It is written some
+        seconds after something changed."""
+        job = self.say("squeue", "-h", "--name", name, "-t", "running", "-o", "%A")
+        changed = time.time()
+        self.run("scontrol", "update", f"JobId={job}", "AdminComment=saved")
+        state = f"{self.folder}/ctl/job_state"
+        self.wait(f"a save of {name}", lambda: os.path.exists(state) and os.path.getmtime(state) > changed)
+
+    def has_nodes(self):
+        """True; where Slurm has drained all of them ("Duplicate jobid"), after an administrator has seen to it."""
+        if len(self.say("sinfo", "-h", "-N", "-p", "main", "-t", "drain", "-o", "%N").split()) == len(self.nodes):
+            self.resume_nodes()
+        return True
+
     def resume_nodes(self):
         """A controller that was killed gives numbers a second time, and Slurm drains a node that sees one: "Duplicate jobid"."""
         for name in self.say("sinfo", "-h", "-N", "-t", "drain", "-o", "%N").split():

@@ -493,6 +493,9 @@ def test_server_and_controller_are_killed_in_flight(t):
     server = up(t)
     run = submit(t, "--ranks", "2", "--", "sh", "-c", f"echo here >> {t.work}/ran-$RANK; while [ ! -e {t.work}/go ]; do sleep 0.1; done")
     t.wait_state(run, "running")
+    # A controller that was killed before it saved that the job runs forgets it, and has its node end it as soon as that
+    # registers: what becomes of that is shown by slurm_controller_test.py.
+    CLUSTER.wait_until_saved("stoker-" + t.describe(run)["attempts"][0]["operation"])
     server.send_signal(signal.SIGKILL)
     server.wait()
     CLUSTER.kill_controller()
@@ -501,14 +504,17 @@ def test_server_and_controller_are_killed_in_flight(t):
     CLUSTER.start_controller()
     check(t.describe(run)["run"]["state"] == "running", "it is not running any more")
     open(os.path.join(t.work, "go"), "w").close()
-    t.wait_state(run, "succeeded", limit_s=LIMIT_S)
+    view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+    check(view["run"]["state"] == "succeeded", json.dumps(view))
     for rank in (0, 1):
         check(open(f"{t.work}/ran-{rank}").read() == "here\n", f"rank {rank} was started more than once")
     # A submission that the controller does not answer is not lost: it is given again.
     CLUSTER.kill_controller()
     late = submit(t, "--", "sh", "-c", f"echo here >> {t.work}/late")
     CLUSTER.start_controller()
-    t.wait_state(late, "succeeded", limit_s=LIMIT_S)
+    view = wait_for(f"the end of {late}", lambda: CLUSTER.has_nodes() and (lambda view: view if view["run"]["state"] in ("succeeded", "failed") else None)(
+        t.describe(late)), LIMIT_S)
+    check(view["run"]["state"] == "succeeded", json.dumps(view))
     check(open(f"{t.work}/late").read() == "here\n", "it ran more than once")
 
 

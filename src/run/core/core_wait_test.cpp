@@ -106,6 +106,21 @@ TEST_F(EngineWaitTest, TheHealthGateHoldsWhereTheEngineChooses) {
     EXPECT_EQ(why(core_->state(), RunId{3}, now_us_, core_->scheduler()).code, Cause::node_unhealthy);
 }
 
+// While a controller starts again it does not list all of its nodes. A job that was given to it just then would be kept
+// off them for as long as it waits, also when they are back and the others are not: only what is drained here is named.
+TEST_F(EngineWaitTest, ANodeThatIsNotListedForAMomentIsNotForbidden) {
+    std::vector<NodeInfo> nodes;
+    for (const char* name : {"n1", "n2", "n3"})
+        nodes.push_back({.name = name, .cpu_milli = 16'000, .memory_bytes = std::int64_t{64} << 30, .boot_id = "b"});
+    ASSERT_TRUE(tell(SawNodes{nodes}));
+    ASSERT_TRUE(tell(SetNode{"n3", NodeState::draining}));
+    ASSERT_TRUE(tell(SawNodes{{nodes[0], nodes[2]}}));
+    ASSERT_EQ(core_->state().nodes.at("n2").cause, Cause::lost_contact);
+    ASSERT_TRUE(tell(Submit{.spec = job(0)}));
+    ASSERT_NE(effect(Verb::launch), nullptr);
+    EXPECT_EQ(effect(Verb::launch)->gang.avoid, std::vector<std::string>{"n3"});
+}
+
 // A job that is PENDING for an hour is neither killed nor paid for, and says why it waits in the engine's words.
 TEST_F(EngineWaitTest, AnHourInTheEnginesQueueCostsNothingAndEndsNothing) {
     RunSpec spec = job();

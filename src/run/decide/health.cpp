@@ -142,6 +142,18 @@ std::set<std::string> busy_nodes(const State& state) {
     return busy;
 }
 
+namespace {
+
+// As it will stand when its engine lists it again.
+NodeStatus as_listed(NodeStatus node, const HealthGate& gate, std::int64_t now_us) {
+    const Standing standing = standing_of(node, gate.level, now_us);
+    node.state = standing.state;
+    node.cause = standing.cause;
+    return node;
+}
+
+}  // namespace
+
 std::vector<std::string> nodes_to_avoid(const State& state, const RunSpec& spec, const HealthGate& gate,
                                         std::int64_t now_us) {
     HealthGate lasting = gate;
@@ -151,9 +163,13 @@ std::vector<std::string> nodes_to_avoid(const State& state, const RunSpec& spec,
                                                : NodeTakes::gangs;
     const std::set<std::string> busy = busy_nodes(state);
     std::vector<std::string> names;
-    for (const auto& [name, node] : state.nodes)
-        if (node.state != NodeState::lost && takes_of(node, lasting, busy.contains(name), now_us) < wanted)
-            names.push_back(name);
+    for (const auto& [name, node] : state.nodes) {
+        if (node.state == NodeState::lost) continue;
+        const bool unlisted = node.state == NodeState::draining && node.cause == Cause::lost_contact;
+        const NodeTakes takes = unlisted ? takes_of(as_listed(node, lasting, now_us), lasting, false, now_us)
+                                         : takes_of(node, lasting, busy.contains(name), now_us);
+        if (takes < wanted) names.push_back(name);
+    }
     return names;
 }
 

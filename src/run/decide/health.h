@@ -82,7 +82,8 @@ std::string check_text(const HealthCheck& check);
 std::string limit_text(const NodeStatus& node, const HealthGate& gate, bool busy, std::int64_t now_us);
 std::set<std::string> busy_nodes(const State& state);
 // Where an engine that chooses the nodes may not put the run: drained, or by its health good for less. What is under
-// check for a moment, and was well before, is none of them; what is lost the engine knows itself.
+// check for a moment, and was well before, is none of them. What is lost, or not listed just now, the engine knows
+// itself: a job that waits in its queue would be kept off such a node for good, also when it is back.
 std::vector<std::string> nodes_to_avoid(const State& state, const RunSpec& spec, const HealthGate& gate,
                                         std::int64_t now_us);
 

@@ -139,12 +139,15 @@ def main():
             cluster.run("scancel", "--name=theirs")
             Cluster.wait("their end", lambda: len(cluster.run("squeue", "-h", "-t", "pending", "-o", "%A").splitlines()) < 10, 300)
         if options.waiting:
-            with open(base + "/many.yaml", "w") as file:
-                # Of Stoker's own account of the cluster all of them have room at once, so that all are given to Slurm.
-                cpus = max(0.001, round(16 / options.waiting, 3))
-                file.write(f"version: 1\nname: many\nrun: {{command: 'true', cpus: {cpus}, memory: 1MiB, array: 1-{options.waiting}}}\n")
-            begun = time.monotonic()
-            stay(base + "/many.yaml")
+            # Of Stoker's own account of the cluster all of them have room at once, so that all are given to Slurm. A
+            # sweep has at most 1,000 runs.
+            cpus, left, begun = max(0.001, round(16 / options.waiting, 3)), options.waiting, time.monotonic()
+            while left > 0:
+                count = min(left, 1000)
+                left -= count
+                with open(base + "/many.yaml", "w") as file:
+                    file.write(f"version: 1\nname: many\nrun: {{command: 'true', cpus: {cpus}, memory: 1MiB, array: 1-{count}}}\n")
+                stay(base + "/many.yaml")
             ours = lambda: len([each for each in cluster.say("squeue", "-h", "-t", "pending", "-o", "%j").splitlines() if each.startswith("stoker-")])
             Cluster.wait("all of ours in the queue", lambda: ours() > options.waiting or time.sleep(1), 900)
             took = time.monotonic() - begun

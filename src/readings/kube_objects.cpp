@@ -77,7 +77,64 @@ KubeNode node_of(const Node& root, const std::string& file) {
     return node;
 }
 
-KubePod pod_of(const Node& root, const std::string& file) {
+KubeEvent event_of(const Node& root, const std::string& file) {
+    // events.k8s.io/v1 says regarding and note for what v1 calls involvedObject and message.
+    const Node* object = root.find("involvedObject") != nullptr ? root.find("involvedObject") : root.find("regarding");
+    const std::string_view message = text_at(&root, {"message"});
+    return {file,
+            word_at(object, {"namespace"}),
+            word_at(object, {"kind"}),
+            word_at(object, {"name"}),
+            word_at(&root, {"reason"}),
+            std::string(message.empty() ? text_at(&root, {"note"}) : message),
+            word_at(&root, {"source", "component"}),
+            place_of(root.pos)};
+}
+
+KubeQuota quota_of(const Node& root, const std::string& file) {
+    KubeQuota quota{.file = file,
+                    .space = word_at(&root, {"metadata", "namespace"}),
+                    .name = word_at(&root, {"metadata", "name"}),
+                    .place = place_of(root.pos)};
+    take_quantities(node_at(&root, {"spec", "hard"}), quota.hard, false);
+    take_quantities(node_at(&root, {"status", "used"}), quota.used, false);
+    return quota;
+}
+
+void take_object(const Node& root, const std::string& file, KubeState& state, int depth) {
+    if (!root.is_mapping() || depth > 2) return;
+    const std::string_view kind = text_at(&root, {"kind"});
+    const Node* items = root.find("items");
+    if (items != nullptr && items->is_sequence()) {
+        for (const auto& item : items->items) {
+            // The items of a PodList, as the API answers, carry no kind of their own, as those of the other lists.
+            if (item->is_mapping() && item->find("kind") == nullptr) {
+                if (kind == "PodList") state.pods.push_back(kube_pod_of(*item, file));
+                if (kind == "NodeList") state.nodes.push_back(node_of(*item, file));
+                if (kind == "EventList") state.events.push_back(event_of(*item, file));
+                if (kind == "ResourceQuotaList") state.quotas.push_back(quota_of(*item, file));
+            } else {
+                take_object(*item, file, state, depth + 1);
+            }
+        }
+        return;
+    }
+    if (kind == "Pod") {
+        state.pods.push_back(kube_pod_of(root, file));
+    } else if (kind == "Node") {
+        state.nodes.push_back(node_of(root, file));
+    } else if (kind == "Event") {
+        state.events.push_back(event_of(root, file));
+    } else if (kind == "ResourceQuota") {
+        state.quotas.push_back(quota_of(root, file));
+    } else {
+        ++state.others;
+    }
+}
+
+}  // namespace
+
+KubePod kube_pod_of(const Node& root, const std::string& file) {
     KubePod pod{.file = file,
                 .space = word_at(&root, {"metadata", "namespace"}),
                 .name = word_at(&root, {"metadata", "name"}),
@@ -122,12 +179,14 @@ KubePod pod_of(const Node& root, const std::string& file) {
                                         "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
     for (const auto& term : items_of(terms)) {
         auto& expressions = pod.affinity.emplace_back();
-        for (const auto& each : items_of(node_at(term.get(), {"matchExpressions"}))) {
-            KubeExpression expression{word_at(each.get(), {"key"}), word_at(each.get(), {"operator"}), {}};
-            for (const auto& value : items_of(node_at(each.get(), {"values"})))
-                expression.values.emplace_back(node_text(value.get()));
-            expressions.push_back(std::move(expression));
-        }
+        // matchFields knows one field, the name.
+        for (const std::string_view list : {"matchExpressions", "matchFields"})
+            for (const auto& each : items_of(node_at(term.get(), {list}))) {
+                KubeExpression expression{word_at(each.get(), {"key"}), word_at(each.get(), {"operator"}), {}};
+                for (const auto& value : items_of(node_at(each.get(), {"values"})))
+                    expression.values.emplace_back(node_text(value.get()));
+                expressions.push_back(std::move(expression));
+            }
     }
     for (const auto& gate : items_of(node_at(&root, {"spec", "schedulingGates"})))
         pod.gates.push_back(word_at(gate.get(), {"name"}));
@@ -151,63 +210,6 @@ KubePod pod_of(const Node& root, const std::string& file) {
         }
     return pod;
 }
-
-KubeEvent event_of(const Node& root, const std::string& file) {
-    // events.k8s.io/v1 says regarding and note for what v1 calls involvedObject and message.
-    const Node* object = root.find("involvedObject") != nullptr ? root.find("involvedObject") : root.find("regarding");
-    const std::string_view message = text_at(&root, {"message"});
-    return {file,
-            word_at(object, {"namespace"}),
-            word_at(object, {"kind"}),
-            word_at(object, {"name"}),
-            word_at(&root, {"reason"}),
-            std::string(message.empty() ? text_at(&root, {"note"}) : message),
-            word_at(&root, {"source", "component"}),
-            place_of(root.pos)};
-}
-
-KubeQuota quota_of(const Node& root, const std::string& file) {
-    KubeQuota quota{.file = file,
-                    .space = word_at(&root, {"metadata", "namespace"}),
-                    .name = word_at(&root, {"metadata", "name"}),
-                    .place = place_of(root.pos)};
-    take_quantities(node_at(&root, {"spec", "hard"}), quota.hard, false);
-    take_quantities(node_at(&root, {"status", "used"}), quota.used, false);
-    return quota;
-}
-
-void take_object(const Node& root, const std::string& file, KubeState& state, int depth) {
-    if (!root.is_mapping() || depth > 2) return;
-    const std::string_view kind = text_at(&root, {"kind"});
-    const Node* items = root.find("items");
-    if (items != nullptr && items->is_sequence()) {
-        for (const auto& item : items->items) {
-            // The items of a PodList, as the API answers, carry no kind of their own, as those of the other lists.
-            if (item->is_mapping() && item->find("kind") == nullptr) {
-                if (kind == "PodList") state.pods.push_back(pod_of(*item, file));
-                if (kind == "NodeList") state.nodes.push_back(node_of(*item, file));
-                if (kind == "EventList") state.events.push_back(event_of(*item, file));
-                if (kind == "ResourceQuotaList") state.quotas.push_back(quota_of(*item, file));
-            } else {
-                take_object(*item, file, state, depth + 1);
-            }
-        }
-        return;
-    }
-    if (kind == "Pod") {
-        state.pods.push_back(pod_of(root, file));
-    } else if (kind == "Node") {
-        state.nodes.push_back(node_of(root, file));
-    } else if (kind == "Event") {
-        state.events.push_back(event_of(root, file));
-    } else if (kind == "ResourceQuota") {
-        state.quotas.push_back(quota_of(root, file));
-    } else {
-        ++state.others;
-    }
-}
-
-}  // namespace
 
 bool is_gpu_resource(std::string_view name) {
     return name == "nvidia.com/gpu" || name == "amd.com/gpu" || name == "gpu.intel.com/i915" ||

@@ -20,6 +20,8 @@ struct KubeToleration {
     std::string key, op, value, effect;
     bool tolerates(const KubeTaint& taint) const;
 };
+// The name of a node, as a key of node affinity's matchFields.
+inline constexpr std::string_view kNodeNameField = "metadata.name";
 struct KubeExpression {
     std::string key, op;
     std::vector<std::string> values;
@@ -73,6 +75,8 @@ struct KubeState {
     std::size_t others = 0;  // objects of other kinds
 };
 
+// Of an object Pod, or of what a Job makes its pods from (spec.template).
+KubePod kube_pod_of(const Node& object, const std::string& file);
 bool is_gpu_resource(std::string_view name);
 // "500m", "16Gi", "8"; 0 for what is none.
 double kube_quantity(std::string_view text);

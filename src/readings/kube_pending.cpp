@@ -9,6 +9,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "readings/kube_fit.h"
 #include "readings/kube_words.h"
 
 namespace stoker {
@@ -47,47 +48,15 @@ struct NodeFit {
     }
 };
 
-bool matches_node(const KubePod& pod, const KubeNode& node) {
-    for (const auto& [key, value] : pod.selector) {
-        const auto found = node.labels.find(key);
-        if (found == node.labels.end() || found->second != value) return false;
-    }
-    if (pod.affinity.empty()) return true;
-    return std::any_of(pod.affinity.begin(), pod.affinity.end(), [&](const auto& term) {
-        return std::all_of(term.begin(), term.end(),
-                           [&](const KubeExpression& each) { return each.holds(node.labels); });
-    });
-}
-
-using Amounts = std::map<std::string, double, std::less<>>;
-using UsedByNode = std::map<std::string, Amounts, std::less<>>;
-
-// What the pods that run hold of each node.
-UsedByNode used_by_nodes(const KubeState& state) {
-    UsedByNode used;
-    for (const KubePod& other : state.pods) {
-        if (other.node.empty() || other.phase == "Succeeded" || other.phase == "Failed") continue;
-        Amounts& of_node = used[other.node];
-        for (const auto& [name, value] : other.requests) of_node[name] += value;
-    }
-    return used;
-}
-
-NodeFit fit_of(const KubePod& pod, const KubeNode& node, const UsedByNode& used_by_node) {
+NodeFit fit_of(const KubePod& pod, const KubeNode& node,
+               const std::map<std::string, KubeAmounts, std::less<>>& used_by_node) {
     NodeFit fit{.node = &node};
     fit.cordoned = node.unschedulable || !node.ready;
     fit.mismatched = !matches_node(pod, node);
-    for (const KubeTaint& taint : node.taints) {
-        if (taint.effect == "PreferNoSchedule" || taint.key == "node.kubernetes.io/unschedulable" ||
-            taint.key == "node.kubernetes.io/not-ready")
-            continue;
-        if (std::none_of(pod.tolerations.begin(), pod.tolerations.end(),
-                         [&](const KubeToleration& each) { return each.tolerates(taint); }))
-            fit.taints.push_back(taint);
-    }
-    static const Amounts nothing;
+    fit.taints = taints_against(pod, node);
+    static const KubeAmounts nothing;
     const auto known = used_by_node.find(node.name);
-    const Amounts& used = known == used_by_node.end() ? nothing : known->second;
+    const KubeAmounts& used = known == used_by_node.end() ? nothing : known->second;
     const std::string gpu = pod.gpu_resource();
     for (const auto& [name, wanted] : pod.requests) {
         const auto found = node.allocatable.find(name);
@@ -385,7 +354,7 @@ PodWait by_words(const KubePod& pod, const std::string& message) {
 // With the nodes at hand: the cause is what keeps it from the node that is nearest to taking it.
 PodWait by_nodes(const KubePod& pod, const KubeState& state, const Heard& heard) {
     std::vector<NodeFit> fits;
-    const UsedByNode used = used_by_nodes(state);
+    const auto used = used_by_nodes(state);
     for (const KubeNode& node : state.nodes) fits.push_back(fit_of(pod, node, used));
     const std::string gpu = pod.gpu_resource();
     if (!gpu.empty() && std::all_of(fits.begin(), fits.end(), [](const NodeFit& fit) { return fit.lacks_resource; }))

@@ -212,11 +212,11 @@ void add_engine_fields(RecordTable<EngineForm>& t) {
            "research");
     t.text("image", &EngineForm::image, "Of Kubernetes: the image of runs that name none; it needs /bin/sh.",
            "registry.example/trainer:1.4");
-    t.text(
-        "queue", &EngineForm::queue,
-        "Of Kubernetes: the LocalQueue of Kueue, which then admits; gangs are admitted one at a time when nothing is "
-        "said.",
-        "team-a");
+    t.text("queue", &EngineForm::queue,
+           "Of Kubernetes: the LocalQueue of Kueue, which then admits; gangs are admitted as there is room for them "
+           "when nothing is "
+           "said.",
+           "team-a");
     t.text("service_account", &EngineForm::service_account, "Of Kubernetes: the account of the pods.", "trainer");
     t.text("priority_class", &EngineForm::priority_class, "Of Kubernetes: the PriorityClass of the pods.", "batch");
     t.list_of_text(

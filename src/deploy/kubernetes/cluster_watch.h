@@ -14,12 +14,12 @@ namespace stoker::kubernetes {
 
 // Paths of what is asked for in a namespace.
 struct Paths {
-    explicit Paths(const std::string& space)
-        : core("/api/v1/namespaces/" + space), jobs("/apis/batch/v1/namespaces/" + space + "/jobs") {}
+    explicit Paths(const std::string& name)
+        : space(name), core("/api/v1/namespaces/" + name), jobs("/apis/batch/v1/namespaces/" + name + "/jobs") {}
     std::string pods() const { return core + "/pods"; }
     std::string job(const OperationId& operation) const { return jobs + "/" + job_name(operation); }
     std::string pod(const std::string& name) const { return core + "/pods/" + name; }
-    const std::string core, jobs;
+    const std::string space, core, jobs;
 };
 
 class ClusterWatch {

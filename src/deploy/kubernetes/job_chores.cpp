@@ -13,10 +13,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBackOff = std::chrono::seconds(30);      // of a gang that did not fit
 constexpr auto kExplainAgain = std::chrono::seconds(5);  // while it waits
+// Gangs that are admitted and not yet on their nodes. More would wait for the controller and the scheduler, not they
+// for a server, and the time in which each must be placed goes on.
+constexpr std::size_t kMostUnplaced = 16;
 
 }  // namespace
 
-void JobWatch::add_chores(Gang& gang, Time now, const Gang* admitted, std::vector<Chore>& chores) {
+void JobWatch::add_chores(Gang& gang, Time now, bool its_turn, bool gives_back, std::vector<Chore>& chores) {
     const JobView& job = gang.job;
     const auto chore = [&](ChoreKind kind) -> Chore& {
         return chores.emplace_back(Chore{.kind = kind, .operation = job.operation, .pods = {}, .job = job, .end = {}});
@@ -62,13 +65,11 @@ void JobWatch::add_chores(Gang& gang, Time now, const Gang* admitted, std::vecto
             for (const KnownPod* pod : current(gang)) begin.pods.push_back(pod->view);
             return;
         }
-        if (ours && job.suspended && admitted == nullptr && now >= gang.retry_at) {
+        if (its_turn) {
             chore(ChoreKind::admit);
             return;
         }
-        if (ours && gang.admitted && placed < gang.shape.pods &&
-            now > *gang.admitted +
-                      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(gang_wait_s_)))
+        if (ours && gang.admitted && placed < gang.shape.pods && (gives_back || now > *gang.admitted + gang_wait_))
             chore(ChoreKind::back_out).pods = alive;
     }
     if (now >= gang.explain_at) {
@@ -77,33 +78,107 @@ void JobWatch::add_chores(Gang& gang, Time now, const Gang* admitted, std::vecto
     }
 }
 
+bool JobWatch::waits_for_turn(const Gang& gang) const {
+    return gang.there && !gang.over && gang.shape.pods > 1 && !gang.job.queued && !gang.job.begun &&
+           !gang.job.called_off && !(gang.job.suspended && gang.job.deleting) && is_mine(gang.job.operation);
+}
+
+void JobWatch::look_at_places(Gang& gang, Time now) {
+    const auto pods = current(gang);
+    const auto placed = static_cast<std::size_t>(std::count_if(pods.begin(), pods.end(), [](const KnownPod* pod) {
+        return pod != nullptr && !pod->gone && pod->view.scheduled;
+    }));
+    if (placed > gang.placed || gang.placed_at == Time{}) gang.placed_at = now;
+    gang.placed = placed;
+}
+
+bool JobWatch::wants_room() const {
+    const std::lock_guard guard(mutex_);
+    const auto now = Clock::now();
+    std::size_t unplaced = 0, waiting = 0;
+    for (const auto& each : gangs_) {
+        const Gang& gang = each.second;
+        if (!waits_for_turn(gang)) continue;
+        if (gang.job.suspended)
+            waiting += now >= gang.retry_at && !gang.alone ? 1 : 0;
+        else
+            unplaced += gang.placed < static_cast<std::size_t>(gang.shape.pods) ? 1 : 0;
+    }
+    return waiting > 0 && waiting + unplaced > 1 && unplaced < kMostUnplaced;
+}
+
+void JobWatch::take_room(KubeRoom room) {
+    const std::lock_guard guard(mutex_);
+    room_ = std::move(room);
+    in_room_.clear();
+    room_is_full_ = false;
+}
+
+// Of what runs, or is about to, the pods that had no node when the room was read.
+void JobWatch::take_what_began() {
+    for (const auto& [operation, gang] : gangs_) {
+        if (!gang.there || gang.over || gang.job.suspended || !gang.pod || in_room_.count(operation) > 0) continue;
+        in_room_.insert(operation);
+        int missing = gang.shape.pods;
+        for (const auto& each : gang.pods)
+            if (each.second.view.over() || room_.has(each.second.view.name)) --missing;
+        const bool fits = missing <= 0 || room_.take(*gang.pod, missing);
+        if (!fits && gang.shape.pods > 1) room_is_full_ = true;  // one pod holds no part
+    }
+}
+
+// One gang at a time may hold a part of what it needs, or two would wait for each other: but for as many as there is
+// sure to be room for. The first is admitted also where there seems to be none: an autoscaler brings nodes for pods
+// that wait, and the scheduler knows better why they do.
+std::set<const JobWatch::Gang*> JobWatch::next_admitted(Time now, const std::vector<Gang*>& unplaced) {
+    std::vector<Gang*> waiting;
+    for (auto& [operation, gang] : gangs_)
+        if (waits_for_turn(gang) && gang.job.suspended && now >= gang.retry_at) waiting.push_back(&gang);
+    std::stable_sort(waiting.begin(), waiting.end(),
+                     [](const Gang* a, const Gang* b) { return a->retry_at < b->retry_at; });
+    std::set<const Gang*> turn;
+    if (waiting.empty()) return turn;
+    if (!room_is_full_) take_what_began();
+    bool others = std::none_of(unplaced.begin(), unplaced.end(), [](const Gang* gang) { return gang->alone; });
+    for (Gang* gang : waiting) {
+        const bool first = unplaced.empty() && turn.empty();
+        if (!first && (!others || gang->alone || unplaced.size() + turn.size() >= kMostUnplaced)) break;
+        const bool fits = !room_is_full_ && gang->pod && room_.take(*gang->pod, gang->shape.pods);
+        if (fits)
+            in_room_.insert(gang->job.operation);
+        else
+            room_is_full_ = true;
+        if (!fits && !first) break;
+        turn.insert(gang);
+        others = others && fits && !gang->alone;
+    }
+    return turn;
+}
+
 std::vector<Chore> JobWatch::chores() {
     const std::lock_guard guard(mutex_);
     const auto now = Clock::now();
     std::vector<Chore> chores;
-    // One gang at a time may hold a part of what it needs: two would wait for each other.
-    const Gang* admitted = nullptr;
-    Gang* next = nullptr;
+    std::vector<Gang*> unplaced;
     for (auto& [operation, gang] : gangs_) {
-        if (!is_mine(operation) || !gang.there || gang.over || gang.shape.pods == 1 || gang.job.queued ||
-            gang.job.begun || gang.job.called_off)
-            continue;
-        if (!gang.job.suspended) {
-            const auto pods = current(gang);
-            const bool placed = std::all_of(pods.begin(), pods.end(), [](const KnownPod* pod) {
-                return pod != nullptr && !pod->gone && pod->view.scheduled;
-            });
-            if (!placed) admitted = &gang;
-        } else if (now >= gang.retry_at && (next == nullptr || gang.retry_at < next->retry_at)) {
-            next = &gang;
-        }
+        if (!waits_for_turn(gang) || gang.job.suspended) continue;
+        look_at_places(gang, now);
+        if (gang.placed < static_cast<std::size_t>(gang.shape.pods)) unplaced.push_back(&gang);
     }
-    for (auto& [operation, gang] : gangs_) {
-        if (!gang.there || !is_mine(operation)) continue;
-        const bool its_turn = &gang == next && admitted == nullptr;
-        add_chores(gang, now, its_turn || !gang.job.suspended ? nullptr : (admitted != nullptr ? admitted : next),
-                   chores);
+    // Of those that hold each other up the last gives back what it has, and is tried by itself later.
+    Gang* gives_back = nullptr;
+    const bool stands = std::all_of(unplaced.begin(), unplaced.end(),
+                                    [&](const Gang* gang) { return now > gang->placed_at + standstill_; });
+    if (unplaced.size() > 1 && stands) {
+        gives_back = *std::max_element(unplaced.begin(), unplaced.end(), [](const Gang* a, const Gang* b) {
+            return a->admitted.value_or(Time{}) < b->admitted.value_or(Time{});
+        });
+        gives_back->alone = true;
+        for (Gang* gang : unplaced) gang->placed_at = now;  // what it held is theirs to take
     }
+    const auto turn = next_admitted(now, unplaced);
+    for (auto& [operation, gang] : gangs_)
+        if (gang.there && is_mine(operation)) add_chores(gang, now, turn.count(&gang) > 0, &gang == gives_back, chores);
     return chores;
 }
 

@@ -14,12 +14,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+Clock::duration from_seconds(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 constexpr auto kLogLimit = std::chrono::seconds(8);  // for the last lines of pods that are over
 
 }  // namespace
 
-JobWatch::JobWatch(double gang_wait_s)
-    : gang_wait_s_(gang_wait_s),
+JobWatch::JobWatch(double gang_wait_s, double standstill_s)
+    : gang_wait_(from_seconds(gang_wait_s)),
+      standstill_(from_seconds(standstill_s)),
       // Cursors of an earlier driver are lower, whatever it told.
       first_cursor_(static_cast<std::uint64_t>(wall_clock_us())),
       next_cursor_(first_cursor_) {}
@@ -66,9 +71,15 @@ void JobWatch::see(const JobView& job) {
     highest_epoch_ = std::max({highest_epoch_, job.epoch, gang.order.gang.epoch});
     if (gang.job.may_begin != job.may_begin) gang.looked = false;
     gang.job = job;
+    if (job.pod) gang.pod = job.pod;
+    gang.job.pod = nullptr;
     gang.there = true;
     if (!job.suspended && !gang.admitted) gang.admitted = Clock::now();
-    if (job.suspended) gang.admitted.reset();
+    if (job.suspended) {
+        gang.admitted.reset();
+        gang.placed = 0;
+        gang.placed_at = {};
+    }
     judge(gang);
     changed();
 }

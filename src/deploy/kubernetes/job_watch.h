@@ -16,6 +16,7 @@
 #include "deploy/kubernetes/objects.h"
 #include "deploy/kubernetes/pod_measures.h"
 #include "deploy/local/gang_end.h"
+#include "readings/kube_fit.h"
 
 namespace stoker::kubernetes {
 
@@ -48,7 +49,9 @@ struct LogSource {
 
 class JobWatch {
 public:
-    explicit JobWatch(double gang_wait_s);
+    // standstill_s: for so long no pod of several gangs that hold a part of their nodes got another; they wait for each
+    // other then.
+    explicit JobWatch(double gang_wait_s, double standstill_s = 30);
 
     // Which installation this is: others may have Jobs beside ours, which are theirs to see to. Until it is said, all
     // are.
@@ -73,6 +76,11 @@ public:
     bool another_is_admitted(const OperationId& operation) const;  // and holds a part of its nodes
     bool has_begun(const OperationId& operation) const;
     std::vector<Ours> known(const std::string& site) const;  // whose Jobs are there
+
+    // More than one gang could be admitted, if there is room for them all.
+    bool wants_room() const;
+    // What is free, as it was read: what begins from here on is taken from it here.
+    void take_room(KubeRoom room);
 
     std::vector<Chore> chores();
     std::vector<LogSource> logs_to_copy() const;
@@ -105,6 +113,10 @@ private:
         bool looked = false;                   // its pods were listed, and no other may begin any more
         bool over = false, logs_done = false;  // over: its end was told
         std::optional<Time> admitted, ending;
+        std::shared_ptr<const KubePod> pod;  // as its Job makes its pods
+        std::size_t placed = 0;              // of its pods, and since when it is so many
+        Time placed_at{};
+        bool alone = false;  // it held a part of what others needed too: it is admitted beside none
         Time retry_at{}, explain_at{};
         std::map<std::string, KnownPod> pods;  // by uid
         std::vector<bool> ended_with_gang;     // by rank: after another one had
@@ -124,16 +136,23 @@ private:
     void tell_end(Gang& gang);
     void warn(Gang& gang);
     bool all_run(const Gang& gang) const;
-    void add_chores(Gang& gang, Time now, const Gang* admitted, std::vector<Chore>& chores);
+    void add_chores(Gang& gang, Time now, bool its_turn, bool gives_back, std::vector<Chore>& chores);
+    bool waits_for_turn(const Gang& gang) const;  // of ours, and none of its programs has begun
+    void look_at_places(Gang& gang, Time now);
+    void take_what_began();
+    std::set<const Gang*> next_admitted(Time now, const std::vector<Gang*>& unplaced);
     void tell(Fact fact);
     void changed();
     bool is_mine(const OperationId& operation) const { return site_.empty() || operation.site == site_; }
 
-    const double gang_wait_s_;
+    const std::chrono::steady_clock::duration gang_wait_, standstill_;
     mutable std::mutex mutex_;  // guards what follows
     std::condition_variable news_;
     std::string site_;
     std::map<OperationId, Gang> gangs_;
+    KubeRoom room_;
+    std::set<OperationId> in_room_;  // what they need is taken from it
+    bool room_is_full_ = true;       // or not known
     std::map<std::uint64_t, Fact> facts_;
     std::uint64_t highest_epoch_ = 0, seen_ = 0;
     const std::uint64_t first_cursor_;

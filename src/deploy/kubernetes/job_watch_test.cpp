@@ -251,5 +251,93 @@ TEST(KubeJobWatch, AnEarlierServersPodBeganByItself) {
     EXPECT_FALSE(has(watch.chores(), ChoreKind::begin));
 }
 
+// A gang of two pods that each want a whole node of eight GPUs.
+OperationId gang_id(std::uint64_t seq) {
+    return {.site = "k3x7q", .seq = seq};
+}
+JobView suspended_gang(std::uint64_t seq) {
+    JobView made = job(2);
+    made.operation = gang_id(seq);
+    made.suspended = true;
+    made.pod = std::make_shared<const KubePod>(KubePod{.requests = {{"nvidia.com/gpu", 8}}});
+    return made;
+}
+JobView admitted_gang(std::uint64_t seq) {
+    JobView made = suspended_gang(seq);
+    made.suspended = false;
+    return made;
+}
+PodView pod_of_gang(std::uint64_t seq, int index, ContainerPhase phase) {
+    PodView made = pod(index, phase);
+    made.operation = gang_id(seq);
+    made.name = fmt::format("gang-{}-{}", seq, index);
+    made.uid = fmt::format("{:04}{:04}-{}", seq, index, made.name);
+    return made;
+}
+KubeRoom free_nodes(int count) {
+    KubeState state;
+    for (int i = 0; i < count; ++i)
+        state.nodes.push_back({.name = fmt::format("n{}", i), .allocatable = {{"nvidia.com/gpu", 8}}});
+    return KubeRoom(state, "default");
+}
+std::vector<std::uint64_t> chosen(const std::vector<Chore>& chores, ChoreKind kind) {
+    std::vector<std::uint64_t> found;
+    for (const Chore& each : chores)
+        if (each.kind == kind) found.push_back(each.operation.seq);
+    return found;
+}
+using Seqs = std::vector<std::uint64_t>;
+
+// A fleet with room for a hundred gangs that fills one gang after the other stands idle for most of an hour. Those that
+// there is room for are admitted together, and none that would have to share nodes with them.
+TEST(KubeJobWatch, AsManyGangsAreAdmittedAsThereIsRoomFor) {
+    JobWatch watch(60);
+    for (const std::uint64_t seq : {1, 2, 3, 4}) watch.see(suspended_gang(seq));
+    EXPECT_TRUE(watch.wants_room());
+    EXPECT_EQ(chosen(watch.chores(), ChoreKind::admit), Seqs{1}) << "what is free is not known";
+    watch.take_room(free_nodes(7));
+    EXPECT_EQ(chosen(watch.chores(), ChoreKind::admit), (Seqs{1, 2, 3}));
+    for (const std::uint64_t seq : {1, 2, 3}) watch.see(admitted_gang(seq));
+    EXPECT_THAT(chosen(watch.chores(), ChoreKind::admit), ::testing::IsEmpty());
+    // What was read before they got their nodes does not offer those again.
+    watch.take_room(free_nodes(7));
+    EXPECT_THAT(chosen(watch.chores(), ChoreKind::admit), ::testing::IsEmpty());
+    watch.take_room(free_nodes(8));
+    EXPECT_EQ(chosen(watch.chores(), ChoreKind::admit), Seqs{4});
+}
+
+// Where there seems to be no room one is admitted all the same: its pods bring the nodes of an autoscaler. The next has
+// to wait until it is placed.
+TEST(KubeJobWatch, WithoutRoomOneGangAtATimeIsAdmitted) {
+    JobWatch watch(60);
+    for (const std::uint64_t seq : {1, 2}) watch.see(suspended_gang(seq));
+    watch.take_room(free_nodes(1));
+    EXPECT_EQ(chosen(watch.chores(), ChoreKind::admit), Seqs{1});
+    watch.see(admitted_gang(1));
+    watch.see(pod_of_gang(1, 0, ContainerPhase::running));
+    watch.take_room(free_nodes(0));
+    EXPECT_THAT(chosen(watch.chores(), ChoreKind::admit), ::testing::IsEmpty());
+    watch.see(pod_of_gang(1, 1, ContainerPhase::running));
+    EXPECT_EQ(chosen(watch.chores(), ChoreKind::admit), Seqs{2});
+}
+
+// Somebody else took nodes meanwhile, and two gangs hold a part each: without one that gives back neither ever began.
+TEST(KubeJobWatch, OfGangsThatWaitForEachOtherOneGivesBack) {
+    JobWatch watch(60, 0);
+    for (const std::uint64_t seq : {1, 2, 3}) watch.see(suspended_gang(seq));
+    watch.take_room(free_nodes(6));
+    for (const std::uint64_t seq : {1, 2}) watch.see(admitted_gang(seq));
+    for (const std::uint64_t seq : {1, 2}) watch.see(pod_of_gang(seq, 0, ContainerPhase::running));
+    (void)watch.chores();
+    EXPECT_EQ(chosen(watch.chores(), ChoreKind::back_out), Seqs{2});
+    // It comes back when no other holds a part, and alone.
+    watch.see(suspended_gang(2));
+    watch.see(pod_of_gang(2, 0, ContainerPhase::running), true);
+    watch.see(pod_of_gang(1, 1, ContainerPhase::running));
+    watch.see(suspended_gang(4));
+    watch.take_room(free_nodes(6));
+    EXPECT_EQ(chosen(watch.chores(), ChoreKind::admit), Seqs{2});
+}
+
 }  // namespace
 }  // namespace stoker::kubernetes

@@ -20,7 +20,7 @@ struct KubernetesOptions {
     std::string context;     // empty: the current one
     std::string space;       // namespace; empty: that of the context
     std::string image;       // of runs that name none
-    std::string queue;       // LocalQueue of Kueue, which then admits; empty: gangs are admitted here, one at a time
+    std::string queue;       // LocalQueue of Kueue, which then admits; empty: gangs are admitted here, as room is free
     std::string service_account, priority_class;
     std::vector<std::string> pull_secrets;             // names of Secrets, which are not read
     std::map<std::string, std::string> node_selector;  // labels that the nodes must have

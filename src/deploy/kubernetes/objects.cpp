@@ -104,6 +104,8 @@ std::optional<JobView> read_job(const Node& object) {
     job.is_suspended = holds(condition_of(object, "Suspended"));
     job.deleting = !text_at(object, {"metadata", "deletionTimestamp"}).empty();
     job.queued = !label_of(object, kQueueLabel).empty();
+    if (const Node* made = node_at(object, {"spec", "template"}); made != nullptr && !job.begun)
+        job.pod = std::make_shared<const KubePod>(kube_pod_of(*made, ""));
     for (const auto& [type, end] : {std::pair{"Complete", JobEnd::complete}, std::pair{"Failed", JobEnd::failed}}) {
         const Node* condition = condition_of(object, type);
         if (!holds(condition)) continue;

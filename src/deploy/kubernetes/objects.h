@@ -13,6 +13,7 @@
 #include "base/cause.h"
 #include "base/document.h"
 #include "base/ids.h"
+#include "readings/kube_objects.h"
 
 namespace stoker::kubernetes {
 
@@ -53,6 +54,7 @@ struct JobView {
     bool deleting = false, queued = false;         // queued: of Kueue
     JobEnd ended = JobEnd::none;
     std::int64_t ended_us = 0;
+    std::shared_ptr<const KubePod> pod;  // as its pods are made; null where they begin no more
 };
 // Nothing: it carries no mark of ours.
 std::optional<JobView> read_job(const Node& object);

@@ -1,6 +1,7 @@
 #include "deploy/kubernetes/tender.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -65,6 +66,7 @@ void Tender::work() {
     for (const auto until = Clock::now() + kSiteLimit; !stopping_ && !gangs_.knows_its_site() && Clock::now() < until;)
         seen = gangs_.wait_for_change(seen, Clock::now() + kTurn);
     while (!stopping_) {
+        tell_room();
         for (const Chore& chore : gangs_.chores()) {
             if (stopping_) return;
             carry_out(chore);
@@ -143,6 +145,13 @@ void Tender::look(const OperationId& operation, Deadline deadline) {
     if (listed) gangs_.only_pods_of(operation, there);
 }
 
+// Whoever may not see the pods of others does not know what is free: then one gang is admitted after the other.
+void Tender::tell_room() {
+    if (!gangs_.wants_room()) return;
+    const KubeState& state = state_of_cluster();
+    if (std::exchange(state_is_new_, false) && sees_all_pods_) gangs_.take_room(KubeRoom(state, paths_.space));
+}
+
 const KubeState& Tender::state_of_cluster() {
     if (Clock::now() < state_until_) return state_;
     const auto asked = Clock::now();
@@ -154,12 +163,14 @@ const KubeState& Tender::state_of_cluster() {
         if (!answer || answer->status / 100 != 2) return false;
         return read_kube_objects(answer->body, target, fresh).ok();
     };
-    if (!add("/api/v1/pods")) add(paths_.pods());
+    sees_all_pods_ = add("/api/v1/pods");
+    if (!sees_all_pods_) add(paths_.pods());
     add("/api/v1/nodes");
     add(paths_.core + "/events?fieldSelector=type%3DWarning");
     add(paths_.core + "/resourcequotas");
     std::erase_if(fresh.pods, [](const KubePod& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; });
     state_ = std::move(fresh);
+    state_is_new_ = true;
     state_until_ = Clock::now() + std::max<Clock::duration>(kStateAge, kStateRest * (Clock::now() - asked));
     return state_;
 }

@@ -28,6 +28,7 @@ private:
     bool name_pods(const Chore& chore, Deadline deadline);
     void look(const OperationId& operation, Deadline deadline);
     void explain(const Chore& chore);
+    void tell_room();
     const KubeState& state_of_cluster();
 
     const std::shared_ptr<ApiClient> api_;
@@ -35,6 +36,7 @@ private:
     JobWatch& gangs_;
     LogCopies& logs_;
     KubeState state_;
+    bool sees_all_pods_ = false, state_is_new_ = false;  // new: its room was not told yet
     std::chrono::steady_clock::time_point state_until_{};
     std::set<OperationId> backed_out_;
     std::atomic<bool> stopping_ = false;

@@ -66,6 +66,16 @@ def test_a_run_goes_to_slurm_and_all_commands_know_it(t):
     wait_for("an empty folder of the engine", lambda: os.listdir(os.path.join(t.folder, "slurm")) == [])
 
 
+def refuses_images(t, told):
+    """A file with an image, where nothing could start it: nothing of it runs on the bare node, and what to do is said."""
+    with_image = submit(t, t.write("image.yaml", json.dumps({"version": 1, "name": "image", "run": {
+        "image": "registry.invalid/train@sha256:" + "0" * 64, "command": f"touch {t.work}/ran-bare"}})))
+    view = t.wait_state(with_image, "failed", "succeeded")
+    text = t.call("describe", with_image).stdout
+    check(view["run"]["state"] == "failed" and view["run"]["cause"] == "user_error", json.dumps(view))
+    check(told in " ".join(text.split()) and "--engine" in text and not os.path.exists(os.path.join(t.work, "ran-bare")), text)
+
+
 def test_over_slurmrestd_a_run_is_the_same(t):
     """A server that has none of Slurm's commands: what people see is what they see with them."""
     if why := CLUSTER.why_no_rest():
@@ -87,6 +97,7 @@ def test_over_slurmrestd_a_run_is_the_same(t):
         wait_for("an empty queue", lambda: CLUSTER.say("squeue", "-h", "-t", "pending,running") == "")
     finally:
         CLUSTER.run("scontrol", "update", "partitionname=main", "state=up")
+    refuses_images(t, "over slurmrestd nobody can tell")
     endless = submit(t, "--", "sh", "-c", "sleep 600")
     t.wait_state(endless, "running")
     t.call("cancel", endless)
@@ -187,6 +198,7 @@ def test_scripts_of_the_cluster_are_understood(t):
     contained = submit(t, t.write("container.sbatch", script.format("--container-image=nvcr.io#nvidia/pytorch:25.03-py3 ")))
     view = t.wait_state(contained, "failed")
     check("its srun knows no --container-image" in json.dumps(view), json.dumps(view))
+    refuses_images(t, "which the plug-in Pyxis brings")
     late = t.call("submit", t.write("late.sbatch", "#!/bin/bash\n#SBATCH --dependency=afterok:17\ntrue\n"), exit=2)
     check("would not wait for them" in late.stderr and "--after r-5:ok" in late.stderr, late.stderr)
 

@@ -353,5 +353,38 @@ TEST(OnPrem, TellsAllMistakesTogether) {
     EXPECT_FALSE(add_on_prem_node(yaml("[1]").root(), catalog).ok());
 }
 
+// Who cuts the GPUs plans with the parts: a plan with whole GPUs would promise what no container is given.
+TEST(OnPrem, WhereGpusAreCutAPartIsTheMachine) {
+    Catalog catalog = shipped();
+    const auto index = add_on_prem_node(yaml("{name: lab, gpu: H100-SXM, gpus: 8, mig: 1g.10gb, vcpus: 224, memory: "
+                                             "1792GiB, rdma: ndr, count: 2, price_per_hour: $56}")
+                                            .root(),
+                                        catalog);
+    ASSERT_TRUE(index.ok()) << index.error().text();
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(*index)];
+    ASSERT_TRUE(node.mig);
+    EXPECT_EQ(node.mig->parts(), 56);
+    EXPECT_EQ(node.mig->vcpus, 224);
+    EXPECT_EQ(node.available, 112);
+    EXPECT_NEAR(node.accelerators, 16.0 / 132, 1e-9);
+    EXPECT_NEAR(node.accelerator_memory.v, 9.75 * 1024 * 1024 * 1024, 1);
+    EXPECT_EQ(node.vcpus, 4);
+    EXPECT_NEAR(node.memory.v, 32.0 * 1024 * 1024 * 1024, 1);
+    EXPECT_EQ(node.rdma, "none") << "no network reaches into a part";
+    EXPECT_EQ(catalog.price(*index, "on-prem", "linux", Pricing::owned)->per_hour, Usd::from_double(1));
+}
+
+TEST(OnPrem, TellsWhichPartsAGpuHas) {
+    Catalog catalog = shipped();
+    const auto other = add_on_prem_node(
+        yaml("{name: x, gpu: H100-SXM, gpus: 1, mig: 1g.5gb, vcpus: 8, memory: 64GiB}").root(), catalog);
+    ASSERT_FALSE(other.ok());
+    EXPECT_NE(other.error().text().find("1g.10gb"), std::string::npos) << other.error().text();
+    const auto whole =
+        add_on_prem_node(yaml("{name: x, gpu: T4, gpus: 1, mig: 1g.5gb, vcpus: 8, memory: 64GiB}").root(), catalog);
+    ASSERT_FALSE(whole.ok());
+    EXPECT_NE(whole.error().text().find("T4 cannot be cut"), std::string::npos) << whole.error().text();
+}
+
 }  // namespace
 }  // namespace stoker

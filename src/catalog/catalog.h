@@ -43,6 +43,14 @@ struct Link {
     Provenance provenance;
 };
 
+// A part that the owner of a GPU may cut it into (MIG, data/catalog/mig_profiles.tsv).
+struct MigProfile {
+    std::string name;  // 1g.10gb, as nvidia-smi has it
+    int sms = 0;       // multiprocessors that compute for it
+    Bytes memory;
+    int most = 0;  // of this kind on one GPU
+};
+
 struct Accelerator {
     std::string name, vendor, kind, architecture;
     int year = 0;
@@ -63,6 +71,7 @@ struct Accelerator {
     // Formats that engines keep weights in and widen on the way to units that do not multiply them; bit per Precision.
     std::uint32_t weight_formats = 0;
     std::vector<std::string> aliases;
+    std::vector<MigProfile> mig;  // empty: it cannot be cut
     // Chips that are no GPU: the only clouds that rent them, what a program is built with, and what does not carry
     // over. Empty for GPUs. Catalog::nvidia_alternative() says what to compare with.
     std::vector<std::string> clouds;
@@ -80,6 +89,16 @@ struct Cpu {
     BytesPerSecond memory_bandwidth_per_core;
     bool measured = false;  // the FLOP per cycle are of a matrix product that ran, not of the data sheet
     Provenance provenance;
+};
+
+// Of a machine of one's own whose GPUs are cut into parts: the machine. The node type is one part with its share.
+struct MigCut {
+    std::string profile;
+    int per_gpu = 0, gpus = 0;
+    int vcpus = 0;  // of the machine, as the memory
+    Bytes memory;
+    int machines = 0;  // 0: not said
+    int parts() const { return per_gpu * gpus; }
 };
 
 // One machine type that can be had: a VM size of a cloud, or an on-prem node.
@@ -110,6 +129,7 @@ struct NodeType {
     int cpu = -1;                 // index into cpus, -1 unknown
     bool cpu_assumed = false;     // of one's own, whose description does not name it
     int available = 0;            // how many of it exist: on-prem; 0: no limit of its own
+    std::optional<MigCut> mig;    // it is a part of a GPU, that its owner cuts
     std::string status;           // current, retired, announced, ...
     std::string retirement_date;  // YYYY-MM-DD or empty
     Provenance provenance;

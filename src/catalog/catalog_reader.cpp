@@ -64,6 +64,7 @@ Result<Catalog> CatalogReader::read() {
     read_accelerators();
     read_toolchains();
     read_weight_formats();
+    read_mig_profiles();
     for (const CatalogFile* sizes : files_under("catalog/", "/sizes.tsv")) read_sizes(*sizes);
     share_memory_bandwidth();
     read_spot_ratios();

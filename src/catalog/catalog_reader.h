@@ -30,6 +30,7 @@ private:
     void read_accelerators();
     void read_toolchains();
     void read_weight_formats();
+    void read_mig_profiles();
     void read_sizes(const CatalogFile& sizes);
     void read_spot_ratios();
     void read_regions();

@@ -176,6 +176,30 @@ void CatalogReader::read_weight_formats() {
     }
 }
 
+// What the owner of a GPU may cut it into.
+void CatalogReader::read_mig_profiles() {
+    const auto bytes = file("catalog/mig_profiles.tsv", false);
+    if (!bytes) return;  // a catalogue of before: nothing is cut
+    TsvRows rows("catalog/mig_profiles.tsv", *bytes, problems_);
+    const int accelerator = rows.required_column("accelerator"), profile = rows.required_column("profile"),
+              sms = rows.required_column("sms"), memory = rows.required_column("memory_gib"),
+              most = rows.required_column("most");
+    const ProvenanceColumns provenance(rows);
+    while (rows.next()) {
+        provenance.of(rows);
+        const auto found = std::find_if(catalog_.accelerators_.begin(), catalog_.accelerators_.end(),
+                                        [&](const Accelerator& a) { return a.name == rows.cell(accelerator); });
+        if (found == catalog_.accelerators_.end()) {
+            if (!catalog_.accelerators_.empty()) rows.problem(accelerator, "no accelerator is called so");
+            continue;
+        }
+        found->mig.push_back({.name = rows.text(profile),
+                              .sms = static_cast<int>(rows.number(sms)),
+                              .memory = Bytes(rows.number(memory) * kGiB),
+                              .most = static_cast<int>(rows.number(most))});
+    }
+}
+
 int CatalogReader::cpu_named(std::string_view name) const {
     const auto at =
         std::find_if(catalog_.cpus_.begin(), catalog_.cpus_.end(), [&](const Cpu& cpu) { return cpu.name == name; });

@@ -21,7 +21,7 @@ public:
 
     Result<int> read() {
         check_keys(node_, {"name", "gpu", "gpus", "vcpus", "cores", "memory", "rdma", "ethernet_gbps", "nvlink",
-                           "price_per_hour", "capex", "count", "cpu", "topology", "devices", "doctor"});
+                           "price_per_hour", "capex", "count", "cpu", "topology", "devices", "doctor", "mig"});
         NodeType node;
         node.cloud = "on-prem";
         node.purpose = "training";
@@ -41,8 +41,9 @@ public:
         node.cores = in_.integer({"cores"}, 1, 100'000).value_or(std::max(1, node.vcpus / 2));
         read_cpu(node);
         read_rdma(node);
-        const std::string link = read_gpu_link(node, own);
-        const auto hourly = read_price();
+        const std::string link = in_.has({"mig"}) ? "none" : read_gpu_link(node, own);
+        auto hourly = read_price();
+        cut(node, hourly);
         if (!problems_.empty()) return error_of(std::move(problems_)).while_doing("reading the on-prem node");
 
         if (own) {
@@ -184,6 +185,46 @@ private:
         if (!in_.has({"vcpus"})) node.vcpus = static_cast<int>(usual("own_vcpus_per_gpu", 8) * node.accelerators);
         if (!in_.has({"memory"}))
             node.memory = node.accelerator_memory * (usual("own_memory_per_gpu_memory", 2) * node.accelerators);
+    }
+
+    // The machine becomes one of its parts, each with its share of all; what it costs is shared as well.
+    void cut(NodeType& node, std::optional<double>& hourly) {
+        const Node* mig = in_.find({"mig"});
+        if (mig == nullptr || !problems_.empty()) return;
+        const Accelerator* gpu =
+            node.accelerator < 0 ? nullptr : &catalog_.accelerators()[static_cast<std::size_t>(node.accelerator)];
+        if (gpu == nullptr || gpu->mig.empty())
+            return in_.problem(fmt::format("\"mig\": {} cannot be cut into parts that are known here",
+                                           gpu == nullptr ? "a GPU that the catalogue does not have" : gpu->name),
+                               mig, "leave mig out, or name a GPU that has them: A100, A30, H100, H200");
+        // Media extensions change nothing that is planned with: 1g.10gb+me.
+        const std::string profile = mig->is_scalar() ? lower(trim(mig->text)) : "";
+        const auto known = std::find_if(gpu->mig.begin(), gpu->mig.end(),
+                                        [&](const MigProfile& each) { return each.name == profile; });
+        if (known == gpu->mig.end()) {
+            std::vector<std::string> names;
+            for (const MigProfile& each : gpu->mig) names.push_back(each.name);
+            return in_.problem(fmt::format("\"mig\": {} has no parts of the profile {}", gpu->name,
+                                           printable(mig->is_scalar() ? mig->text : "that is no text", 40)),
+                               mig,
+                               fmt::format("write one of {}; all GPUs of the machine are cut alike", join_or(names)));
+        }
+        node.mig = MigCut{.profile = known->name,
+                          .per_gpu = known->most,
+                          .gpus = static_cast<int>(node.accelerators),
+                          .vcpus = node.vcpus,
+                          .memory = node.memory,
+                          .machines = node.available};
+        const int parts = node.mig->parts();
+        node.accelerators = gpu->sm_count > 0 ? std::min(1.0, double(known->sms) / gpu->sm_count) : 1.0 / known->most;
+        node.accelerator_memory = known->memory;
+        node.vcpus = std::max(1, node.vcpus / parts), node.cores = std::max(1, node.cores / parts);
+        node.memory = node.memory / parts;
+        node.available *= parts;
+        // No part talks to another: neither NVLink nor GPUDirect reaches into one.
+        node.scale_up_domain = 1, node.scale_up_pairs = false;
+        node.rdma = "none", node.rdma_generation.clear(), node.rdma_gbps_per_gpu = node.rdma_gbps_per_node = 0;
+        if (hourly) *hourly /= parts;
     }
 
     Accelerator read_own_gpu(const Node& gpu) {

@@ -8,6 +8,7 @@
 
 #include "catalog/names.h"
 #include "deploy/fabric_environment.h"
+#include "deploy/front.h"
 #include "deploy/pinned.h"
 #include "plan/platform.h"
 
@@ -121,6 +122,7 @@ private:
         nodes.region = node_.cloud == kHere ? "" : candidate_.region;
         nodes.pricing = candidate_.pricing;
         nodes.os = workload_.where.os;
+        nodes.mig = node_.mig;
         nodes.vcpus = node_.vcpus, nodes.cores = node_.cores;
         nodes.memory_bytes = std::floor(node_.memory.v);
         if (here_) nodes.vcpus *= candidate_.nodes, nodes.cores *= candidate_.nodes;
@@ -260,7 +262,21 @@ private:
                     "docs/reference/model-inference.md");
         }
         out_.serving = serving;
+        const double asked = workload_.traffic.requests_per_second.value_or(0);
+        out_.front = front_of(workload_, catalog_, node_.cloud, candidate_.region,
+                              asked > 0 ? asked : candidate_.prediction.requests_per_s);
+        if (out_.front) front_notes();
         return done();
+    }
+
+    void front_notes() {
+        const FrontWork& front = *out_.front;
+        if (front.machine.empty())
+            out_.notes.push_back("front: no machine for it is known there; it runs where there is no GPU");
+        else
+            out_.notes.push_back(
+                fmt::format("front: {} x {}, ${:.2f} an hour, which the price of the plan does not have",
+                            front.machines, front.machine, static_cast<double>(front.microusd_per_hour) / 1e6));
     }
 
     // Lengths that are not said to be alike are taken to differ as much as they are long.

@@ -70,7 +70,8 @@ struct NodeSet {
     double gpu_memory_bytes = 0;
     NodePlacement placement = NodePlacement::any;
     Fabric fabric;
-    std::string image;  // of the VM; empty: what is installed there
+    std::string image;          // of the VM; empty: what is installed there
+    std::optional<MigCut> mig;  // a node is one part of a GPU that is cut; the machine is here
     std::optional<Disk> disk;
     bool spot() const { return pricing == Pricing::spot; }
 };
@@ -103,6 +104,19 @@ struct ServingWork {
     LatencySpec latency;
 };
 
+// What stands before the model of a service and needs no GPU.
+struct FrontWork {
+    std::string image, health;
+    std::vector<std::string> command;
+    int port = 8080;
+    std::int64_t cpu_milli = 0, memory_bytes = 0;  // of one pod
+    double busy = 0;                               // share of its CPUs that it is held at
+    int least = 1, replicas = 1, most = 1;         // always; at the rate of the file; ever
+    std::string machine;                           // of a pool of its own; empty: none is known there
+    int machines = 0, most_machines = 0;           // at the rate of the file; ever
+    std::int64_t microusd_per_hour = 0;            // of `machines`; 0: no price is known
+};
+
 struct FileToWrite {
     std::string path;  // below the folder that is rendered into
     std::string content;
@@ -126,6 +140,7 @@ struct Deployment {
     RankSet ranks;
     std::optional<TrainingWork> training;
     std::optional<ServingWork> serving;
+    std::optional<FrontWork> front;
 
     std::map<std::string, std::string> environment;  // of every rank; what a launcher gives each is not here
     std::vector<std::string> command;                // argv; empty: the file does not say what to run

@@ -62,6 +62,13 @@ Json nodes_json(const NodeSet& nodes) {
     out.number("gpus", nodes.gpus).number("gpu_memory_bytes", nodes.gpu_memory_bytes);
     out.text("placement", to_string(nodes.placement)).part("fabric", fabric_json(nodes.fabric));
     out.text("image", nodes.image);
+    if (nodes.mig)
+        out.part("mig", JsonObject()
+                            .text("profile", nodes.mig->profile)
+                            .set("per_gpu", nodes.mig->per_gpu)
+                            .set("gpus", nodes.mig->gpus)
+                            .number("machines", nodes.mig->machines)
+                            .done());
     if (nodes.disk)
         out.part("disk", JsonObject()
                              .text("type", nodes.disk->type)
@@ -126,6 +133,21 @@ Json serving_json(const ServingWork& work) {
         .done();
 }
 
+Json front_json(const FrontWork& front) {
+    return JsonObject()
+        .text("image", front.image)
+        .number("cpu_milli", static_cast<double>(front.cpu_milli))
+        .number("memory_bytes", static_cast<double>(front.memory_bytes))
+        .set("replicas", front.replicas)
+        .set("least", front.least)
+        .set("most", front.most)
+        .text("machine", front.machine)
+        .number("machines", front.machines)
+        .number("most_machines", front.most_machines)
+        .number("usd_per_hour", static_cast<double>(front.microusd_per_hour) / 1e6)
+        .done();
+}
+
 Json environment_json(const std::map<std::string, std::string>& environment) {
     Json out = Json::object();
     for (const auto& [key, value] : environment) out.set(key, value);
@@ -144,6 +166,7 @@ Json to_json(const Deployment& d) {
     out.part("nodes", nodes_json(d.nodes)).part("ranks", ranks_json(d.ranks));
     if (d.training) out.part("training", training_json(*d.training));
     if (d.serving) out.part("serving", serving_json(*d.serving));
+    if (d.front) out.part("front", front_json(*d.front));
     out.part("environment", environment_json(d.environment));
     if (!d.command.empty()) out.set("command", words_json(d.command));
     out.text("folder", d.folder).text("image", d.image);

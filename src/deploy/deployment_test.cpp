@@ -218,5 +218,30 @@ run: {command: python3 train.py, ranks: 4}
     EXPECT_TRUE(pinned_to_ranks(testing::workload(kTraining), 4, {}));
 }
 
+constexpr const char* kFront = R"(kind: inference
+model: llama-3-70b
+traffic: {requests_per_second: 20, prompt_tokens: 500, output_tokens: 200}
+front: {image: registry.example/gateway:1.4, cpu_per_request: 60ms}
+where: {cloud: azure, regions: [eastus]}
+)";
+
+// A gateway that is given no machines stands on those of the model, or nowhere.
+TEST(Deployment, WhatStandsBeforeTheModelIsSizedByItsCpus) {
+    const Workload workload = testing::workload(kFront);
+    const Plan& plan = planned(kFront);
+    ASSERT_TRUE(plan.feasible());
+    const Deployment d = deployed(plan.candidates.front(), workload);
+    ASSERT_TRUE(d.front);
+    // 20/s x 60 ms = 1.2 vCPUs, at 60 % busy two pods of one.
+    EXPECT_EQ(d.front->replicas, 2);
+    EXPECT_EQ(d.front->most, 4);
+    EXPECT_FALSE(d.front->machine.empty());
+    EXPECT_NE(d.front->machine, d.nodes.machine);
+    EXPECT_EQ(d.front->machines, 2) << "one that is lost takes not all of it";
+    EXPECT_GT(d.front->microusd_per_hour, 0);
+    ASSERT_FALSE(d.notes.empty());
+    EXPECT_NE(d.notes.back().find("which the price of the plan does not have"), std::string::npos) << d.notes.back();
+}
+
 }  // namespace
 }  // namespace stoker

@@ -44,6 +44,7 @@ std::string batch_text(const ParallelLayout& layout, double asked) {
 
 std::vector<int> node_counts(const WhereSpec& where, const NodeType& type) {
     if (const auto pinned = where.pinned_nodes(type)) return {*pinned};
+    if (type.mig) return {1};  // NCCL joins no parts of GPUs
     // 131,072 GPUs, more than any published run; who owns more, or names a number, is not bound by it.
     constexpr double kMost = 16384;
     const double there = type.available > 0 ? type.available : kMost;

@@ -145,7 +145,10 @@ Device make_device(const Catalog& catalog, int node_type, const DeviceConstants&
         device.memory_bytes = part < 1 && node.accelerator_memory.v > 0
                                   ? std::min(whole, node.accelerator_memory.v * constants.usable_memory)
                                   : whole * part;
-        device.memory_bytes_per_s = gpu->memory_bandwidth.v * part;
+        // What is cut by the owner is cut apart in memory too: its channels are those of its memory.
+        const double channels =
+            node.mig && gpu->memory.v > 0 ? std::min(1.0, node.accelerator_memory.v / gpu->memory.v) : part;
+        device.memory_bytes_per_s = gpu->memory_bandwidth.v * channels;
         device.sm_count = gpu->sm_count * part;
         device.power_w = gpu->power.v * part;
         device.idle_power_w =

@@ -480,6 +480,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     resolve_where(workload, catalog, load, problems);
     check_workload(workload, problems);
     check_positions(workload, catalog, problems);
+    check_front(workload, problems);
     check_framework_version(workload, problems);
     if (workload.run) check_run_section(*workload.run, problems);
     if (!problems.empty()) {
@@ -488,6 +489,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
         return Error(ErrorKind::invalid, std::move(problems));
     }
     fill_defaults(workload, catalog);
+    fill_front(workload);
     for (std::string& amount : amounts_read_one_way(root)) workload.assumptions.push_back(std::move(amount));
     return Workload(std::move(workload));
 }

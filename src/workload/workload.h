@@ -160,6 +160,19 @@ struct DiskSpec {
     std::map<std::string, SourcePos> at;
 };
 
+// What stands before a model and needs no GPU: a gateway, what prepares requests and finishes answers. It has machines
+// and a scaling of its own.
+struct FrontSpec {
+    std::string image;
+    std::vector<std::string> command;  // empty: the image's own
+    std::optional<double> port;
+    std::string health;                      // a path that answers when it is ready
+    std::optional<Seconds> cpu_per_request;  // time of one vCPU
+    std::optional<double> cpus;              // of one pod
+    std::optional<Bytes> memory;             // of one pod
+    std::map<std::string, SourcePos> at;
+};
+
 struct Workload {
     int version = 1;
     std::string name;
@@ -186,6 +199,7 @@ struct Workload {
     bool compiled = false;          // torch.compile or the like
     bool flash_attention = true;
     TrafficSpec traffic;
+    FrontSpec front;  // its image is empty: there is none
     SpeculationSpec speculation;
     ObjectiveSpec objective;
     WhereSpec where;

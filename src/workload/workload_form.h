@@ -72,6 +72,10 @@ void check_positions(const WorkloadForm& workload, const Catalog& catalog, Probl
 // A release of an engine that is none, or of no engine.
 void check_framework_version(const WorkloadForm& workload, Problems& problems);
 
+// What a service before the model cannot do without, and what is taken for granted of it.
+void check_front(const WorkloadForm& workload, Problems& problems);
+void fill_front(WorkloadForm& workload);
+
 // Tokens of one sequence of a training that says nothing about it.
 double default_sequence(const WorkloadForm& workload);
 // Live streams as a rate, once it is known how much of each one request hears.

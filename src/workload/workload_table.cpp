@@ -558,6 +558,21 @@ RecordTable<CheckpointSettings> checkpoint_table() {
     return table;
 }
 
+RecordTable<FrontSpec> front_table() {
+    RecordTable<FrontSpec> table("front", "A service before the model that needs no GPU, on machines of its own.");
+    table.text("image", &FrontSpec::image, "Its container image.", "registry.example/gateway:1.4");
+    table.list_of_text("command", &FrontSpec::command,
+                       "Program and arguments; those of the image when nothing is said.", "[python3, gateway.py]");
+    table.count("port", &FrontSpec::port, "Where it answers; 8080 when nothing is said.", "8080", 1, 65'535);
+    table.text("health", &FrontSpec::health, "A path that answers when it is ready.", "/healthz");
+    table.seconds("cpu_per_request", &FrontSpec::cpu_per_request,
+                  "Time of one vCPU for one request; 10 ms when nothing is said.", "20ms", 1e-6, kDay);
+    table.count("cpus", &FrontSpec::cpus, "vCPUs of one pod; 1 when nothing is said.", "2", 0.1, 256);
+    table.bytes("memory", &FrontSpec::memory, "Memory of one pod; 1 GiB when nothing is said.", "2GiB", 1 << 20,
+                4096 * kGiB);
+    return table;
+}
+
 RecordTable<DiskSpec> disk_table() {
     RecordTable<DiskSpec> table("disk", "The data disk of every VM.");
     table.choice("type", &DiskSpec::type,
@@ -739,6 +754,9 @@ RecordTable<WorkloadForm> make_workload_table() {
     table.flag("compiled", &Workload::compiled, "torch.compile or the like.");
     table.flag("flash_attention", &Workload::flash_attention, "Attention that keeps no score matrix.", "true");
     table.record("traffic", &Workload::traffic, traffic_table(), "The requests of an inference workload.");
+    table.record("front", &Workload::front, front_table(),
+                 "A service before the model that needs no GPU: a gateway, what prepares and finishes requests.");
+    table.other_names({"frontend", "gateway", "preprocessor"});
     table.record("speculation", &Workload::speculation, speculation_table(),
                  "Speculative decoding of an inference workload.");
     table.other_names({"speculative_config", "speculative", "speculative_decoding", "mtp"});

@@ -107,5 +107,19 @@ TEST(Workload, RequestsOfOtherModels) {
                     "leave none to compute"));
 }
 
+// What stands before a model is no part of a training, and has an image of its own.
+TEST(Workload, AFrontIsAServiceOfItsOwn) {
+    const std::string head = "version: 1\nkind: inference\nmodel: llama-3-8b\ntraffic: {requests_per_second: 5}\n";
+    const Workload w = good(head + "front: {image: registry.example/gateway:1}\n");
+    EXPECT_EQ(w.front.image, "registry.example/gateway:1");
+    bool said = false;
+    for (const std::string& line : w.assumptions) said |= has(line, "front.cpu_per_request");
+    EXPECT_TRUE(said);
+    EXPECT_TRUE(has(bad(head + "front: {cpu_per_request: 5ms}\n"), "image is missing"));
+    EXPECT_TRUE(has(bad(head + "front: {image: x, health: healthz}\n"), "is no path"));
+    EXPECT_TRUE(has(bad("version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\nfront: {image: x}\n"),
+                    "front belongs to inference"));
+}
+
 }  // namespace
 }  // namespace stoker

@@ -128,7 +128,7 @@ def test_the_grammar_of_bicep_takes_the_files(t):
 def bare(value):
     """What is no expression: those are said in each language's own words."""
     if isinstance(value, dict):
-        return {key: bare(each) for key, each in value.items() if key not in ("dependsOn", "parent", "comments")}
+        return {"[]" if key.startswith("[") else key: bare(each) for key, each in value.items() if key not in ("dependsOn", "parent", "comments")}
     if isinstance(value, list):
         return [bare(each) for each in value]
     return "[]" if isinstance(value, str) and value.startswith("[") else value

@@ -60,6 +60,15 @@ PLANS = {
     "aws-one": TRAIN + "where: {cloud: aws, gpus: 8}\n" + COMMAND,
     "gcp": TRAIN + "where: {cloud: gcp, gpus: 8}\n" + COMMAND,
     "own": TRAIN + "where: {cloud: on-prem, nodes: nodes.yaml}\n" + COMMAND,
+    "front": SERVE.replace("second: 5", "second: 20") + "front: {image: registry.example/gateway:1.4, cpu_per_request: 40ms, health: /healthz}\n"
+             "orchestrator: aks\nwhere: {regions: [eastus]}\n",
+    "follows": SERVE.replace("70b", "8b").replace("second: 5", "second: 60") + "orchestrator: vmss\n"
+               "where: {sizes: [Standard_NC24ads_A100_v4], regions: [eastus]}\n",
+    "guarded": TRAIN + "sensitive: true\norchestrator: vmss\nwhere: {sizes: [Standard_NC24ads_A100_v4], nodes: 2, regions: [eastus]}\n" +
+               COMMAND.replace("registry.example", "acme.azurecr.io"),
+    "own-parts": "version: 1\nname: parts\nkind: batch-inference\nmodel: llama-3.2-1b\ntraffic: {requests: 1M, prompt_tokens: 500, output_tokens: 100}\n"
+                 "objective: {deadline: 12h}\nwhere: {cloud: on-prem, nodes: parts.yaml}\n" + COMMAND,
+    "own-parts-serve": SERVE.replace("llama-3-70b", "llama-3.2-1b") + "where: {cloud: on-prem, nodes: parts.yaml}\n",
 }
 if os.environ.get("STOKER_PLANS") == "all":  # also by the tests that import this one: minutes, where the plans above are a sample
     for each in sorted([*(HERE.parents[1] / "data" / "templates").glob("*.yaml"), *(HERE.parents[1] / "examples").glob("*.yaml")]):
@@ -83,6 +92,7 @@ NODES = """nodes:
   - {name: lab, gpu: A100-SXM-80GB, gpus: 8, vcpus: 128, memory: 1TiB, nvlink: true, rdma: {gbps_per_gpu: 200, kind: infiniband},
      ethernet_gbps: 100, count: 4, price_per_hour: $9.50}
 """
+PARTS = "nodes:\n- {name: lab, gpu: H100-SXM, gpus: 8, mig: 1g.10gb, vcpus: 224, memory: 2TiB, count: 2, price_per_hour: $20}\n"
 RENDERED = {}
 FOLDER = tempfile.mkdtemp(prefix="stoker-render-")  # of all tests: what is rendered once is read by each
 atexit.register(shutil.rmtree, FOLDER, True)
@@ -98,6 +108,8 @@ def rendered(t):
         return RENDERED
     with open(os.path.join(FOLDER, "nodes.yaml"), "w") as file:
         file.write(NODES)
+    with open(os.path.join(FOLDER, "parts.yaml"), "w") as file:
+        file.write(PARTS)
     for name, text in PLANS.items():
         with open(os.path.join(FOLDER, name + ".yaml"), "w") as file:
             file.write(text)

@@ -7,6 +7,9 @@
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
+#include "deploy/render/kube_front.h"
+#include "deploy/render/private_endpoints.h"
+#include "deploy/render/scale_set_scaling.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -21,16 +24,6 @@ Json text_parameter(const char* description, const Json& value = Json()) {
     Json out = Json::object().set("type", "string");
     if (!value.is_null()) out.set("defaultValue", value);
     return out.set("metadata", Json::object().set("description", description));
-}
-
-Json one(Json item) {
-    Json out = Json::array();
-    out.push(std::move(item));
-    return out;
-}
-
-Json id(std::string text) {
-    return Json::object().set("id", std::move(text));
 }
 
 Json resource(const char* type, const char* version, const std::string& name) {
@@ -54,7 +47,7 @@ Json nsg(const AzureShape& s) {
                                            .set("destinationAddressPrefix", "*")
                                            .set("destinationPortRange", "22"));
     return resource("Microsoft.Network/networkSecurityGroups", kNetworkApi, s.name + "-nsg")
-        .set("properties", Json::object().set("securityRules", one(std::move(rule))));
+        .set("properties", Json::object().set("securityRules", arm_list(std::move(rule))));
 }
 
 std::string nsg_id(const AzureShape& s) {
@@ -87,24 +80,25 @@ void add_nat(const AzureShape& s, Json& resources) {
                        .set("properties", Json::object().set("publicIPAllocationMethod", "Static")));
     resources.push(resource("Microsoft.Network/natGateways", kNetworkApi, s.name + "-nat")
                        .set("sku", Json::object().set("name", "Standard"))
-                       .set("dependsOn", one(Json(address)))
-                       .set("properties", Json::object().set("publicIpAddresses", one(id(address)))));
+                       .set("dependsOn", arm_list(Json(address)))
+                       .set("properties", Json::object().set("publicIpAddresses", arm_list(arm_id(address)))));
 }
 
 Json network(const AzureShape& s) {
     Json prefixes = Json::array();
     prefixes.push(std::string(kNetwork));
-    Json inside = Json::object().set("addressPrefix", std::string(kSubnet)).set("networkSecurityGroup", id(nsg_id(s)));
-    Json depends = one(Json(nsg_id(s)));
+    Json inside =
+        Json::object().set("addressPrefix", std::string(kSubnet)).set("networkSecurityGroup", arm_id(nsg_id(s)));
+    Json depends = arm_list(Json(nsg_id(s)));
     if (s.guarded) {
-        inside.set("routeTable", id(routes_id(s)));
+        inside.set("routeTable", arm_id(routes_id(s)));
         depends.push(routes_id(s));
     }
     if (wants_nat(s)) {
-        inside.set("natGateway", id(nat_id(s)));
+        inside.set("natGateway", arm_id(nat_id(s)));
         depends.push(nat_id(s));
     }
-    Json subnets = one(Json::object().set("name", "work").set("properties", std::move(inside)));
+    Json subnets = arm_list(Json::object().set("name", "work").set("properties", std::move(inside)));
     if (s.guarded) {
         const auto add = [&](const char* name, std::string_view prefix) {
             subnets.push(Json::object()
@@ -129,7 +123,7 @@ Json routes(const AzureShape& s) {
                                             .set("nextHopType", "VirtualAppliance")
                                             .set("nextHopIpAddress", std::string(kFirewallAddress)));
     return resource("Microsoft.Network/routeTables", kNetworkApi, s.name + "-routes")
-        .set("properties", Json::object().set("routes", one(std::move(route))));
+        .set("properties", Json::object().set("routes", arm_list(std::move(route))));
 }
 
 // Basic: rules by name, 250 Mbit/s, at a third of Standard's price; it wants a subnet and an address to be managed by.
@@ -140,7 +134,7 @@ void add_firewall(const AzureShape& s, Json& resources) {
     const auto subnet = [&](const char* name) {
         return fmt::format("[resourceId('Microsoft.Network/virtualNetworks/subnets', '{}-net', '{}')]", s.name, name);
     };
-    Json depends = one(Json(net_id(s)));
+    Json depends = arm_list(Json(net_id(s)));
     for (const char* end : {"fw-ip", "fw-mgmt-ip"}) {
         resources.push(resource("Microsoft.Network/publicIPAddresses", kNetworkApi, s.name + "-" + end)
                            .set("sku", Json::object().set("name", "Standard"))
@@ -149,11 +143,11 @@ void add_firewall(const AzureShape& s, Json& resources) {
     }
     Json names = Json::array();
     for (const std::string& name : s.reached) names.push(name);
-    Json protocols = one(Json::object().set("protocolType", "Http").set("port", 80));
+    Json protocols = arm_list(Json::object().set("protocolType", "Http").set("port", 80));
     protocols.push(Json::object().set("protocolType", "Https").set("port", 443));
     Json rule = Json::object()
                     .set("name", "names")
-                    .set("sourceAddresses", one(Json(std::string(kSubnet))))
+                    .set("sourceAddresses", arm_list(Json(std::string(kSubnet))))
                     .set("protocols", std::move(protocols))
                     .set("targetFqdns", std::move(names));
     Json collection = Json::object()
@@ -161,22 +155,22 @@ void add_firewall(const AzureShape& s, Json& resources) {
                           .set("properties", Json::object()
                                                  .set("priority", 100)
                                                  .set("action", Json::object().set("type", "Allow"))
-                                                 .set("rules", one(std::move(rule))));
+                                                 .set("rules", arm_list(std::move(rule))));
     const auto configuration = [&](const char* name, const char* of, const char* address) {
         return Json::object()
             .set("name", name)
             .set("properties",
-                 Json::object().set("subnet", id(subnet(of))).set("publicIPAddress", id(address_id(address))));
+                 Json::object().set("subnet", arm_id(subnet(of))).set("publicIPAddress", arm_id(address_id(address))));
     };
-    resources.push(
-        resource("Microsoft.Network/azureFirewalls", kNetworkApi, s.name + "-fw")
-            .set("dependsOn", std::move(depends))
-            .set("properties", Json::object()
-                                   .set("sku", Json::object().set("name", "AZFW_VNet").set("tier", "Basic"))
-                                   .set("ipConfigurations", one(configuration("out", "AzureFirewallSubnet", "fw-ip")))
-                                   .set("managementIpConfiguration",
-                                        configuration("management", "AzureFirewallManagementSubnet", "fw-mgmt-ip"))
-                                   .set("applicationRuleCollections", one(std::move(collection)))));
+    resources.push(resource("Microsoft.Network/azureFirewalls", kNetworkApi, s.name + "-fw")
+                       .set("dependsOn", std::move(depends))
+                       .set("properties",
+                            Json::object()
+                                .set("sku", Json::object().set("name", "AZFW_VNet").set("tier", "Basic"))
+                                .set("ipConfigurations", arm_list(configuration("out", "AzureFirewallSubnet", "fw-ip")))
+                                .set("managementIpConfiguration",
+                                     configuration("management", "AzureFirewallManagementSubnet", "fw-mgmt-ip"))
+                                .set("applicationRuleCollections", arm_list(std::move(collection)))));
 }
 
 Json budget(const AzureShape& s) {
@@ -188,7 +182,7 @@ Json budget(const AzureShape& s) {
                               .set("threshold", threshold)
                               .set("thresholdType", type)
                               .set("contactEmails", Json::array())
-                              .set("contactRoles", one(Json("Owner"))));
+                              .set("contactRoles", arm_list(Json("Owner"))));
     };
     add("half", 50, "Actual"), add("most", 80, "Actual"), add("all", 100, "Actual"), add("foreseen", 100, "Forecasted");
     return Json::object()
@@ -208,7 +202,7 @@ Json os_profile(const AzureShape& s, bool set) {
         Json::object().set("path", "/home/azureuser/.ssh/authorized_keys").set("keyData", "[parameters('sshKey')]");
     Json linux = Json::object()
                      .set("disablePasswordAuthentication", true)
-                     .set("ssh", Json::object().set("publicKeys", one(std::move(key))));
+                     .set("ssh", Json::object().set("publicKeys", arm_list(std::move(key))));
     return Json::object()
         .set(set ? "computerNamePrefix" : "computerName", s.name.substr(0, set ? 9 : 40))
         .set("adminUsername", "azureuser")
@@ -227,11 +221,11 @@ Json storage_profile(const AzureShape& s) {
                                       .set("createOption", "FromImage")
                                       .set("managedDisk", Json::object().set("storageAccountType", "Premium_LRS")));
     if (s.disk_gib > 0)
-        out.set("dataDisks", one(Json::object()
-                                     .set("lun", 0)
-                                     .set("createOption", "Empty")
-                                     .set("diskSizeGB", s.disk_gib)
-                                     .set("managedDisk", Json::object().set("storageAccountType", s.disk_type))));
+        out.set("dataDisks", arm_list(Json::object()
+                                          .set("lun", 0)
+                                          .set("createOption", "Empty")
+                                          .set("diskSizeGB", s.disk_gib)
+                                          .set("managedDisk", Json::object().set("storageAccountType", s.disk_type))));
     return out;
 }
 
@@ -258,41 +252,41 @@ void add_machine(const AzureShape& s, Json& resources) {
     const std::string nic = fmt::format("[resourceId('Microsoft.Network/networkInterfaces', '{}-nic')]", s.name);
     const std::string address = fmt::format("[resourceId('Microsoft.Network/publicIPAddresses', '{}-ip')]", s.name);
     const std::string machine = fmt::format("[resourceId('Microsoft.Compute/virtualMachines', '{}')]", s.name);
-    Json depends = one(Json(net_id(s)));
-    Json ip = Json::object().set("subnet", id(subnet_id(s)));
+    Json depends = arm_list(Json(net_id(s)));
+    Json ip = Json::object().set("subnet", arm_id(subnet_id(s)));
     if (!s.guarded) {
         resources.push(resource("Microsoft.Network/publicIPAddresses", kNetworkApi, s.name + "-ip")
                            .set("sku", Json::object().set("name", "Standard"))
                            .set("properties", Json::object().set("publicIPAllocationMethod", "Static")));
         depends.push(address);
-        ip.set("publicIPAddress", id(address));
+        ip.set("publicIPAddress", arm_id(address));
     }
     resources.push(
         resource("Microsoft.Network/networkInterfaces", kNetworkApi, s.name + "-nic")
             .set("dependsOn", std::move(depends))
-            .set("properties",
-                 Json::object()
-                     .set("enableAcceleratedNetworking", true)
-                     .set("ipConfigurations", one(Json::object().set("name", "ip").set("properties", std::move(ip))))));
+            .set("properties", Json::object()
+                                   .set("enableAcceleratedNetworking", true)
+                                   .set("ipConfigurations",
+                                        arm_list(Json::object().set("name", "ip").set("properties", std::move(ip))))));
     Json properties = Json::object()
                           .set("hardwareProfile", Json::object().set("vmSize", s.size))
                           .set("osProfile", os_profile(s, false))
                           .set("storageProfile", storage_profile(s))
-                          .set("networkProfile", Json::object().set("networkInterfaces", one(id(nic))));
+                          .set("networkProfile", Json::object().set("networkInterfaces", arm_list(arm_id(nic))));
     set_spot(s, properties);
     Json vm = resource("Microsoft.Compute/virtualMachines", kCompute, s.name);
     if (!s.off_at_night && s.gpu) vm.set("comments", std::string(kNotOffAtNight));
     resources.push(
-        vm.set("identity", identity()).set("dependsOn", one(Json(nic))).set("properties", std::move(properties)));
+        vm.set("identity", identity()).set("dependsOn", arm_list(Json(nic))).set("properties", std::move(properties)));
     if (s.driver_extension)
         resources.push(
             resource("Microsoft.Compute/virtualMachines/extensions", kCompute, s.name + "/NvidiaGpuDriverLinux")
-                .set("dependsOn", one(Json(machine)))
+                .set("dependsOn", arm_list(Json(machine)))
                 .set("properties", extension_properties()));
     if (!s.off_at_night) return;
     resources.push(
         resource("Microsoft.DevTestLab/schedules", "2018-09-15", "shutdown-computevm-" + s.name)
-            .set("dependsOn", one(Json(machine)))
+            .set("dependsOn", arm_list(Json(machine)))
             .set("properties", Json::object()
                                    .set("status", "Enabled")
                                    .set("taskType", "ComputeVmShutdownTask")
@@ -309,20 +303,20 @@ Json neighbours(const AzureShape& s) {
     return resource("Microsoft.Compute/proximityPlacementGroups", kCompute, s.name + "-ppg")
         .set("properties", Json::object()
                                .set("proximityPlacementGroupType", "Standard")
-                               .set("intent", Json::object().set("vmSizes", one(Json(s.size)))));
+                               .set("intent", Json::object().set("vmSizes", arm_list(Json(s.size)))));
 }
 
 Json scale_set(const AzureShape& s) {
-    Json ip = Json::object().set("name", "ip").set("properties", Json::object().set("subnet", id(subnet_id(s))));
+    Json ip = Json::object().set("name", "ip").set("properties", Json::object().set("subnet", arm_id(subnet_id(s))));
     Json nic = Json::object()
                    .set("name", "nic")
                    .set("properties", Json::object()
                                           .set("primary", true)
                                           .set("enableAcceleratedNetworking", true)
-                                          .set("ipConfigurations", one(std::move(ip))));
+                                          .set("ipConfigurations", arm_list(std::move(ip))));
     Json network_profile = Json::object();
     if (!s.infiniband) network_profile.set("networkApiVersion", "2020-11-01");
-    network_profile.set("networkInterfaceConfigurations", one(std::move(nic)));
+    network_profile.set("networkInterfaceConfigurations", arm_list(std::move(nic)));
     Json profile = Json::object()
                        .set("osProfile", os_profile(s, true))
                        .set("storageProfile", storage_profile(s))
@@ -333,7 +327,8 @@ Json scale_set(const AzureShape& s) {
             "extensionProfile",
             Json::object().set(
                 "extensions",
-                one(Json::object().set("name", "NvidiaGpuDriverLinux").set("properties", extension_properties()))));
+                arm_list(
+                    Json::object().set("name", "NvidiaGpuDriverLinux").set("properties", extension_properties()))));
     Json properties = Json::object().set("orchestrationMode", s.infiniband ? "Uniform" : "Flexible");
     properties.set("singlePlacementGroup", s.infiniband);
     if (s.infiniband)
@@ -341,15 +336,22 @@ Json scale_set(const AzureShape& s) {
     else
         properties.set("platformFaultDomainCount", 1);
     properties.set("virtualMachineProfile", std::move(profile));
-    Json depends = one(Json(net_id(s)));
+    Json depends = arm_list(Json(net_id(s)));
     if (s.neighbours) {
-        properties.set("proximityPlacementGroup", id(neighbours_id(s)));
+        properties.set("proximityPlacementGroup", arm_id(neighbours_id(s)));
         depends.push(neighbours_id(s));
     }
     Json set = resource("Microsoft.Compute/virtualMachineScaleSets", kCompute, s.name);
     if (asks_for_a_larger_group(s)) set.set("comments", std::string(kMoreByRequest));
+    Json who = identity();
+    if (s.least > 0) {
+        depends.push(set_identity_id(s));
+        who = Json::object()
+                  .set("type", "UserAssigned")
+                  .set("userAssignedIdentities", Json::object().set(set_identity_id(s), Json::object()));
+    }
     return set.set("sku", Json::object().set("name", s.size).set("capacity", s.count))
-        .set("identity", identity())
+        .set("identity", std::move(who))
         .set("dependsOn", std::move(depends))
         .set("properties", std::move(properties));
 }
@@ -357,7 +359,7 @@ Json scale_set(const AzureShape& s) {
 void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
     // A private API server has no addresses to choose from.
     Json access = s.guarded ? Json::object().set("enablePrivateCluster", true)
-                            : Json::object().set("authorizedIPRanges", one(Json("[parameters('from')]")));
+                            : Json::object().set("authorizedIPRanges", arm_list(Json("[parameters('from')]")));
     // Without a data plane that knows network policies, those that are applied do nothing.
     Json network = Json::object()
                        .set("networkPlugin", "azure")
@@ -375,7 +377,7 @@ void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
                                               .set("dnsPrefix", s.name)
                                               .set("apiServerAccessProfile", std::move(access))
                                               .set("networkProfile", std::move(network))
-                                              .set("agentPoolProfiles", one(std::move(system)))));
+                                              .set("agentPoolProfiles", arm_list(std::move(system)))));
     Json pool = Json::object()
                     .set("mode", "User")
                     .set("vmSize", s.size)
@@ -384,21 +386,48 @@ void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
                     .set("enableAutoScaling", true)
                     .set("minCount", 0)
                     .set("maxCount", s.count);
-    Json depends = one(Json(fmt::format("[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name)));
+    Json depends =
+        arm_list(Json(fmt::format("[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name)));
     if (s.neighbours) {
         pool.set("proximityPlacementGroupID", neighbours_id(s));
         depends.push(neighbours_id(s));
     }
-    if (s.gpu) pool.set("nodeTaints", one(Json("sku=gpu:NoSchedule")));
+    if (s.gpu) pool.set("nodeTaints", arm_list(Json("sku=gpu:NoSchedule")));
     if (s.spot) pool.set("scaleSetPriority", "Spot").set("scaleSetEvictionPolicy", "Delete").set("spotMaxPrice", -1);
     Json out = Json::object()
                    .set("type", "Microsoft.ContainerService/managedClusters/agentPools")
                    .set("apiVersion", kAks)
                    .set("name", s.name + "/" + s.pool);
     resources.push(out.set("dependsOn", std::move(depends)).set("properties", std::move(pool)));
+    if (!d.front || d.front->machine.empty()) return;
+    resources.push(
+        Json::object()
+            .set("type", "Microsoft.ContainerService/managedClusters/agentPools")
+            .set("apiVersion", kAks)
+            .set("name", fmt::format("{}/{}", s.name, kFrontPool))
+            .set("dependsOn", arm_list(Json(fmt::format(
+                                  "[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name))))
+            .set("properties", Json::object()
+                                   .set("mode", "User")
+                                   .set("vmSize", d.front->machine)
+                                   .set("osType", "Linux")
+                                   .set("count", d.front->machines)
+                                   .set("enableAutoScaling", true)
+                                   .set("minCount", d.front->least)
+                                   .set("maxCount", d.front->most_machines)));
 }
 
 }  // namespace
+
+Json arm_list(Json item) {
+    Json out = Json::array();
+    out.push(std::move(item));
+    return out;
+}
+
+Json arm_id(std::string text) {
+    return Json::object().set("id", std::move(text));
+}
 
 Json azure_parameters(const Deployment& d) {
     const AzureShape s = azure_shape(d);
@@ -406,6 +435,7 @@ Json azure_parameters(const Deployment& d) {
     if (s.kind != AzureKind::cluster || !s.guarded)
         out.set("from", text_parameter("CIDR of the addresses that may reach it"));
     if (s.kind != AzureKind::cluster) out.set("sshKey", text_parameter("Your public SSH key"));
+    if (asks_for_registry(s)) out.set("registryId", text_parameter(std::string(kRegistryIdMeans).c_str()));
     if (s.budget_usd > 0)
         out.set("budgetStart", text_parameter("First day of the budget's first month", "[utcNow('yyyy-MM-01')]"));
     return out;
@@ -425,10 +455,12 @@ Json azure_resources(const Deployment& d) {
     if (wants_nat(s)) add_nat(s, resources);
     resources.push(network(s));
     if (s.guarded) add_firewall(s, resources);
-    if (s.kind == AzureKind::machine)
-        add_machine(s, resources);
-    else
-        resources.push(scale_set(s));
+    add_private_endpoints(s, resources);
+    if (s.kind == AzureKind::machine) add_machine(s, resources);
+    if (s.kind != AzureKind::scale_set) return resources;
+    if (s.least > 0) add_set_identity(s, resources);
+    resources.push(scale_set(s));
+    if (s.least > 0) add_set_scaling(s, resources);
     return resources;
 }
 

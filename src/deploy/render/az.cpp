@@ -5,8 +5,11 @@
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
+#include "deploy/render/kube_front.h"
 #include "deploy/render/kube_pod.h"
+#include "deploy/render/private_endpoints.h"
 #include "deploy/render/recipes.h"
+#include "deploy/render/scale_set_scaling.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -124,7 +127,7 @@ std::string az_network(const AzureShape& s) {
         "    --protocol Tcp --source-address-prefixes \"$from\" --destination-port-ranges 22\n"
         "az network vnet subnet update -g \"$group\" --vnet-name {0}-net -n work --network-security-group {0}-nsg\n",
         s.name, kNetwork, kSubnet);
-    if (s.guarded) return out + az_firewall(s) + az_audit(s);
+    if (s.guarded) return out + az_firewall(s) + az_private_endpoints(s) + az_audit(s);
     // Default outbound access is gone since 2026-03-31, and a scale set has no public addresses of its own.
     if (s.kind == AzureKind::scale_set)
         out += fmt::format(
@@ -238,16 +241,18 @@ std::string az_scale_set(const AzureShape& s) {
                 "learn.microsoft.com, Set up InfiniBand on HPC VMs");
     out += az_neighbours(s);
     if (asks_for_a_larger_group(s)) out += fmt::format("# {}\n", kMoreByRequest);
+    if (s.least > 0) out += az_set_identity(s);
     out += fmt::format(
         "az vmss create -g \"$group\" -n {0} --vm-sku {1} --instance-count {2} --image {3} \\\n"
         "    --orchestration-mode {4} --single-placement-group {5}{6} \\\n"
         "    --vnet-name {0}-net --subnet work --nsg '' --lb '' --accelerated-networking true --upgrade-policy-mode "
         "Manual \\\n"
-        "    --security-type Standard --assign-identity '[system]' --authentication-type ssh --admin-username "
+        "    --security-type Standard --assign-identity {7} --authentication-type ssh --admin-username "
         "azureuser \\\n"
         "    --ssh-key-values \"$key\" --custom-data \"$here/cloud-init.yaml\"",
         s.name, s.size, s.count, az_image(s), s.infiniband ? "Uniform" : "Flexible", s.infiniband ? "true" : "false",
-        s.infiniband ? " --disable-overprovision" : " --platform-fault-domain-count 1");
+        s.infiniband ? " --disable-overprovision" : " --platform-fault-domain-count 1",
+        s.least > 0 ? metrics_identity(s) : "'[system]'");
     if (s.neighbours) out += fmt::format(" --ppg {}-ppg", s.name);
     if (s.disk_gib > 0)
         out +=
@@ -258,6 +263,7 @@ std::string az_scale_set(const AzureShape& s) {
             "az vmss extension set -g \"$group\" --vmss-name {} -n NvidiaGpuDriverLinux --publisher "
             "Microsoft.HpcCompute --version 1.6\n",
             s.name);
+    if (s.least > 0) out += az_set_scaling(s);
     return out;
 }
 
@@ -367,7 +373,15 @@ std::string az_cluster(const Deployment& d, const AzureShape& s, bool scaled) {
     if (s.gpu) out += " \\\n    --node-taints sku=gpu:NoSchedule";
     if (s.gpu && d.nodes.gpu_vendor != "NVIDIA") out += " --gpu-driver none";
     if (s.spot) out += " \\\n    --priority Spot --eviction-policy Delete --spot-max-price -1";
-    out += fmt::format("\naz aks get-credentials -g \"$group\" -n {}\n", s.name);
+    out += "\n";
+    if (d.front && !d.front->machine.empty())
+        out += fmt::format(
+            "# What stands before the model has a pool without GPUs, and grows apart from it.\n"
+            "az aks nodepool add -g \"$group\" --cluster-name {} -n {} --node-vm-size {} --enable-cluster-autoscaler "
+            "\\\n"
+            "    --min-count {} --max-count {} --node-count {}\n",
+            s.name, kFrontPool, d.front->machine, d.front->least, d.front->most_machines, d.front->machines);
+    out += fmt::format("az aks get-credentials -g \"$group\" -n {}\n", s.name);
     if (const std::string amd = amd_operator_hint(d); !amd.empty()) out += indented(amd + "\n", "# ");
     if (needs_device_plugin(d))
         out +=

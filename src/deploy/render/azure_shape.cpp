@@ -25,11 +25,19 @@ std::string disk_sku(const std::string& type) {
 // A service runs on; a person's machine runs on working days; what ends may run once a month.
 std::int64_t month_of(const Deployment& d) {
     constexpr double kHours = 730, kWorkingDays = 22;
-    const double usd = static_cast<double>(d.prediction.cost_microusd) / 1e6;
+    const double usd = static_cast<double>(d.prediction.cost_microusd) / 1e6 +
+                       (d.front ? static_cast<double>(d.front->microusd_per_hour) / 1e6 : 0);
     const double times = d.kind == WorkloadKind::inference  ? kHours
                          : d.kind == WorkloadKind::notebook ? kWorkingDays
                                                             : 1;
     return static_cast<std::int64_t>(std::ceil(usd * times));
+}
+
+// "acme" of acme.azurecr.io/work:1; empty: its image is elsewhere.
+std::string azure_registry(const Deployment& d) {
+    constexpr std::string_view kDomain = ".azurecr.io";
+    const std::string registry = d.image.empty() ? "" : registry_of(d.image);
+    return registry.ends_with(kDomain) ? registry.substr(0, registry.size() - kDomain.size()) : "";
 }
 
 // Where guarded machines get their packages, images and weights from, and where a cluster's measurements go.
@@ -44,7 +52,8 @@ std::vector<std::string> reached_names(const Deployment& d, bool cluster) {
     std::string image = d.image;
     if (image.empty() && d.serving)
         if (const auto published = engine_image(engine_of(d), d)) image = published->image;
-    if (!image.empty()) add(registry_of(image));
+    // Azure's own registry is reached by an endpoint in the network (private_endpoints.h).
+    if (!image.empty() && azure_registry(d).empty()) add(registry_of(image));
     add("weights");
     if (cluster) add("measurements");
     return out;
@@ -97,7 +106,14 @@ AzureShape azure_shape(const Deployment& d) {
     out.vcpus = static_cast<std::int64_t>(nodes.vcpus) * nodes.count;
     out.budget_usd = month_of(d);
     out.guarded = d.sensitive;
+    if (out.guarded) out.registry = azure_registry(d);
     if (out.guarded) out.reached = reached_names(d, cluster);
+    // A gang is all of its machines or none; replicas on machines of their own are as many as their load takes.
+    if (out.kind == AzureKind::scale_set && !out.infiniband && !out.guarded && d.serving &&
+        d.kind == WorkloadKind::inference && d.serving->nodes_per_replica == 1 && nodes.gpu_vendor == "NVIDIA") {
+        out.least = nodes.placement == NodePlacement::apart ? 2 : 1;
+        if (out.least >= out.count) out.least = 0;
+    }
     out.off_at_night = d.kind == WorkloadKind::notebook;
     if (nodes.disk && nodes.disk->gib > 0)
         out.disk_type = disk_sku(nodes.disk->type), out.disk_gib = static_cast<std::int64_t>(nodes.disk->gib);

@@ -36,7 +36,10 @@ struct AzureShape {
     std::int64_t budget_usd = 0;       // a month, as the plan counts; 0: no price is known
     bool guarded = false;              // sensitive data: no public address, and a firewall on the way out
     std::vector<std::string> reached;  // of guarded work: names that the firewall lets through
-    bool off_at_night = false;         // a person's machine: switched off every evening
+    std::string registry;              // of guarded work: Azure's registry whose image it pulls, without its domain
+    // A scale set of replicas that follow their load: so many stay. 0: the number is fixed.
+    int least = 0;
+    bool off_at_night = false;  // a person's machine: switched off every evening
 };
 
 AzureShape azure_shape(const Deployment& deployment);
@@ -67,6 +70,9 @@ inline bool asks_for_a_larger_group(const AzureShape& s) {
 // Of AKS: what runs the cluster's own pods.
 inline constexpr std::string_view kSystemSize = "Standard_D4s_v5";
 
+// In a template of ARM: a list of one, and what names another resource.
+Json arm_list(Json item);
+Json arm_id(std::string text);
 // The same resources as ARM has them, for the template and for Bicep.
 Json azure_parameters(const Deployment& deployment);
 Json azure_resources(const Deployment& deployment);

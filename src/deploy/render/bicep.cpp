@@ -10,6 +10,7 @@
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
+#include "deploy/render/private_endpoints.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -37,6 +38,9 @@ constexpr auto kReasons = std::to_array<BicepReason>({
     {"routeTable", "What leaves goes through the firewall."},
     {"targetFqdns", "Packages, images and weights; everything else stays inside."},
     {"enablePrivateCluster", "The data is sensitive: the API server has no public address."},
+    {"privateLinkServiceConnections",
+     "The registry gets an address in this network, and its names are answered with it."},
+    {"metricTrigger", "How busy the GPUs are, as the machines send it (gpu-load): CPUs say nothing of them."},
     {"identity", "No key lies on the machine: it signs in as itself."},
 });
 
@@ -54,6 +58,7 @@ std::string symbol_of(std::string_view type) {
 
 // "... 'x-fw-mgmt-ip')" -> "FwMgmt": what tells addresses apart; empty of the one that the machine has.
 std::string own_end(std::string_view name) {
+    if (name.ends_with("/front")) return "Front";
     if (name.find("-fw-mgmt-ip") != std::string_view::npos) return "FirewallManagement";
     if (name.find("-nat-ip") != std::string_view::npos) return "Nat";
     return name.find("-fw-ip") != std::string_view::npos ? "Firewall" : "";
@@ -92,6 +97,14 @@ private:
     static std::string expression(std::string_view text) {
         const std::string_view inner = text.substr(1, text.size() - 2);
         if (inner.starts_with("parameters('")) return std::string(inner.substr(12, inner.size() - 14));
+        // The same function in both languages.
+        if (inner.starts_with("guid(") || inner.starts_with("subscriptionResourceId(")) return std::string(inner);
+        if (constexpr std::string_view kOf = "reference("; inner.starts_with(kOf)) {
+            const std::size_t end = inner.rfind(").");
+            std::string id = expression(fmt::format("[{}]", inner.substr(kOf.size(), end - kOf.size())));
+            id.resize(id.size() - std::string_view("id").size());
+            return fmt::format("{}properties.{}", id, inner.substr(end + 2));
+        }
         if (inner == "base64(variables('cloudInit'))") return "loadFileAsBase64('cloud-init.yaml')";
         const auto type = inner.substr(12, inner.find('\'', 12) - 12);
         const std::string_view names = inner.substr(inner.find('\'', 12) + 1);
@@ -128,9 +141,20 @@ private:
     void member(const std::string& key, const Json& json, const std::string& indent) {
         const auto* text = std::get_if<std::string>(&json.value());
         const bool spot = text != nullptr && *text == "Spot";
+        // Its least is what stands without load, where it is more than none.
+        const bool idle = key != "minCount" || json.dump() == "0";
         for (const BicepReason& each : kReasons)
-            if (each.key == key && (key != "priority" || spot)) out_ += fmt::format("{}// {}\n", indent, each.reason);
-        out_ += fmt::format("{}{}: ", indent, is_name(key) ? key : literal(key));
+            if (each.key == key && (key != "priority" || spot) && idle)
+                out_ += fmt::format("{}// {}\n", indent, each.reason);
+        if (key == "scope") {  // a resource, where ARM has its id
+            const std::string id = expression(*text);
+            out_ += fmt::format("{}scope: {}\n", indent, id.substr(0, id.rfind('.')));
+            return;
+        }
+        out_ += fmt::format("{}{}: ", indent,
+                            is_name(key)           ? key
+                            : key.starts_with('[') ? fmt::format("'${{{}}}'", expression(key))
+                                                   : literal(key));
         value(json, indent);
         out_ += "\n";
     }
@@ -151,7 +175,7 @@ private:
             const std::string_view parent = std::string_view(type).substr(0, type.rfind('/'));
             out_ += fmt::format("  parent: {}\n  name: {}\n", symbol_of(parent), literal(name.substr(slash + 1)));
         } else {
-            out_ += fmt::format("  name: {}\n", literal(name));
+            out_ += fmt::format("  name: {}\n", name.starts_with('[') ? expression(name) : literal(name));
         }
         // Names of other resources say what has to be there first.
         for (const auto& [key, each] : object)
@@ -171,13 +195,16 @@ std::vector<FileToWrite> bicep_files(const Deployment& d) {
     std::string out = fmt::format("// {}\n", heading(d));
     for (const std::string& note : d.notes) out += fmt::format("// {}\n", note);
     const bool keyed = s.kind != AzureKind::cluster;
-    out += fmt::format("//   az deployment group create -g GROUP -f {}.bicep{}{}\n", d.name,
-                       keyed || !s.guarded ? " -p from=203.0.113.0/24" : "",
-                       keyed ? " sshKey=\"$(cat ~/.ssh/id_ed25519.pub)\"" : "");
+    out += fmt::format(
+        "//   az deployment group create -g GROUP -f {}.bicep{}{}\n", d.name,
+        keyed || !s.guarded ? " -p from=203.0.113.0/24" : "",
+        std::string(keyed ? " sshKey=\"$(cat ~/.ssh/id_ed25519.pub)\"" : "") +
+            (asks_for_registry(s) ? " registryId=\"$(az acr show -n " + s.registry + " --query id -o tsv)\"" : ""));
     if (!keyed) out += cluster_hint(d, "//", "GROUP");
     out += fmt::format("\n@description('Region of all resources')\nparam location string = '{}'\n\n", s.location);
     if (keyed || !s.guarded) out += "@description('CIDR of the addresses that may reach it')\nparam from string\n";
     if (keyed) out += "\n@description('Your public SSH key')\nparam sshKey string\n";
+    if (asks_for_registry(s)) out += fmt::format("\n@description('{}')\nparam registryId string\n", kRegistryIdMeans);
     if (s.budget_usd > 0)
         out +=
             "\n@description('First day of the first month of the budget')\nparam budgetStart string = "

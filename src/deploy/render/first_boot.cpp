@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/scale_set_scaling.h"
 #include "deploy/render/words.h"
 
 namespace stoker {
@@ -61,12 +62,25 @@ std::string own_cloud_config(const Deployment& d) {
 
 }  // namespace
 
+Machines machines_of(const Deployment& d) {
+    Machines out{.count = d.nodes.count,
+                 .gpus = static_cast<int>(std::ceil(d.nodes.gpus)),
+                 .vcpus = d.nodes.vcpus,
+                 .memory_bytes = d.nodes.memory_bytes};
+    if (!d.nodes.mig) return out;
+    const MigCut& mig = *d.nodes.mig;
+    out.count = mig.machines > 0 ? mig.machines : (d.nodes.count + mig.parts() - 1) / mig.parts();
+    out.gpus = mig.gpus, out.vcpus = mig.vcpus, out.memory_bytes = mig.memory.v;
+    return out;
+}
+
 std::string node_check_script(const Deployment& d) {
+    const Machines machines = machines_of(d);
     std::string out = "#!/bin/bash\n" + head_comment(d);
     out +=
         "# Ends with 1 and says what is missing: no work starts on such a node.\nset -u\n\nbad=0\nfail() { echo "
         "\"node-check: $*\"; bad=1; }\n\n";
-    const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
+    const int gpus = machines.gpus;
     if (gpus > 0 && d.nodes.gpu_vendor == "NVIDIA") {
         out += fmt::format(
             "count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')\n[ \"$count\" = {0} ] || fail \"$count of {0} "
@@ -82,6 +96,11 @@ std::string node_check_script(const Deployment& d) {
             "done < <(nvidia-smi --query-gpu=index,remapped_rows.pending,ecc.errors.uncorrected.volatile.total "
             "--format=csv,noheader 2>/dev/null)\n";
     }
+    if (d.nodes.mig)
+        out += fmt::format(
+            "parts=$(nvidia-smi -L 2>/dev/null | grep -c '  MIG {0} ')\n[ \"$parts\" = {1} ] || fail \"$parts of {1} "
+            "parts of {0}: mig-layout makes them\"\n",
+            d.nodes.mig->profile, d.nodes.mig->parts());
     if (gpus > 0 && d.nodes.gpu_vendor == "AMD")
         out += fmt::format(
             "count=$(rocm-smi --showid 2>/dev/null | grep -c 'Device Name')\n[ \"$count\" = {0} ] || fail \"$count of "
@@ -92,7 +111,7 @@ std::string node_check_script(const Deployment& d) {
         out +=
             "for state in /sys/class/infiniband/*/ports/*/state; do\n    grep -q ACTIVE \"$state\" || fail "
             "\"${state%/state} is not active\"\ndone\n";
-    const auto least_gib = static_cast<std::int64_t>(d.nodes.memory_bytes * 0.95 / (1LL << 30));
+    const auto least_gib = static_cast<std::int64_t>(machines.memory_bytes * 0.95 / (1LL << 30));
     if (least_gib > 0)
         out += fmt::format(
             "memory=$(awk '/MemTotal/ {{print int($2 / 1048576)}}' /proc/meminfo)\n"
@@ -117,9 +136,14 @@ std::string cloud_config(const Deployment& d) {
                                       exports.empty() ? "# The plan asks for no environment.\n" : exports);
     out += written("/usr/local/sbin/node-check", "0755", node_check_script(d));
     if (azure) out += written("/usr/local/sbin/mount-blobs", "0755", mount_blobs_script());
+    const bool sends = azure && azure_shape(d).least > 0;
+    if (sends)
+        out += written("/usr/local/sbin/gpu-load", "0755", gpu_load_script()) +
+               written("/etc/systemd/system/gpu-load.service", "0644", gpu_load_unit());
     std::string commands = disk ? "- [mkdir, -p, /data/work]\n" : "";
     // A driver that an extension puts in comes behind the first boot, and the check with it.
     if (!azure || !azure_shape(d).driver_extension) commands += "- [/usr/local/sbin/node-check]\n";
+    if (sends) commands += "- [systemctl, enable, --now, gpu-load.service]\n";
     return commands.empty() ? out : out + "runcmd:\n" + commands;
 }
 

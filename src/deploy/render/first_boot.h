@@ -9,6 +9,13 @@
 
 namespace stoker {
 
+// What stands in a rack: the plan's nodes, or the machines whose GPUs are cut into them.
+struct Machines {
+    int count = 1, gpus = 0, vcpus = 0;
+    double memory_bytes = 0;
+};
+Machines machines_of(const Deployment& deployment);
+
 // Ends with 1 and says what is missing: GPUs, ports of InfiniBand, memory; "node-check: as planned" where nothing is.
 std::string node_check_script(const Deployment& deployment);
 // The last line of a node that is what was planned.

@@ -2,6 +2,7 @@
 // objects, a PodMonitor that reads the engine's metrics, and a ScaledObject in the place of the autoscaler.
 #include <fmt/format.h>
 
+#include "deploy/render/kube_front.h"
 #include "deploy/render/kubernetes.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
@@ -67,7 +68,8 @@ std::vector<FileToWrite> keda_files(const Deployment& d) {
                                                          "yours may be elsewhere.\n"
                                                          "  serverAddress: {}\n",
                                                          kPrometheus),
-                                             "")}};
+                                             "") +
+                               front_manifests(d)}};
 }
 
 }  // namespace stoker

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "deploy/render/kube_front.h"
 #include "deploy/render/kube_pod.h"
 #include "deploy/render/kubernetes.h"
 #include "deploy/render/recipes.h"
@@ -63,8 +64,14 @@ std::string namespace_guard(const Deployment& d, const std::string& name) {
         "# Pods of the namespace talk to each other; from outside only the service port is reached.\n"
         "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata:\n  name: inside\nspec:\n  podSelector: {}\n"
         "  policyTypes: [Ingress]\n  ingress:\n  - from: [{podSelector: {}}]\n";
-    if (is_service(d)) out += "  - ports: [{port: http, protocol: TCP}]\n";
-    return out;
+    if (!is_service(d)) return out;
+    if (!d.front) return out + "  - ports: [{port: http, protocol: TCP}]\n";
+    return out + fmt::format(
+                     "---\n# From outside only what stands before the model is reached, not the model.\n"
+                     "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata:\n  name: front\nspec:\n"
+                     "  podSelector: {{matchLabels: {{app.kubernetes.io/name: {}}}}}\n  policyTypes: [Ingress]\n"
+                     "  ingress:\n  - ports: [{{port: http, protocol: TCP}}]\n",
+                     front_name(d));
 }
 
 std::string priority_patches(const Deployment& d, const std::string& name) {
@@ -104,8 +111,17 @@ std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
              "      tolerations:\n      - {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n" +
              azure_taints +
              fmt::format("      containers:\n      - name: nvidia-device-plugin\n        image: {}\n", plugin->image) +
-             "        env:\n        - {name: FAIL_ON_INIT_ERROR, value: \"false\"}\n"
-             "        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}\n"
+             "        env:\n        - {name: FAIL_ON_INIT_ERROR, value: \"false\"}\n" +
+             (d.nodes.mig
+                  ? fmt::format("        # Parts are offered as {}, whole GPUs that are left as nvidia.com/gpu.\n"
+                                "        - {{name: MIG_STRATEGY, value: mixed}}\n"
+                                "        # To see parts of GPUs it needs more than to see GPUs "
+                                "(NVIDIA/k8s-device-plugin, its chart).\n"
+                                "        - {{name: NVIDIA_MIG_MONITOR_DEVICES, value: all}}\n"
+                                "        securityContext: {{capabilities: {{add: [SYS_ADMIN]}}}}\n",
+                                device_resource(d))
+                  : std::string("        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: "
+                                "[ALL]}}\n")) +
              "        volumeMounts:\n        - {name: device-plugin, mountPath: /var/lib/kubelet/device-plugins}\n"
              "      volumes:\n      - {name: device-plugin, hostPath: {path: /var/lib/kubelet/device-plugins}}\n"}};
 }
@@ -304,17 +320,25 @@ std::string blob_weights(const Deployment& d, const std::string& name) {
 std::string azure_service_patches(const Deployment& d, const std::string& name) {
     if (!is_service(d) || d.serving->nodes_per_replica > 1) return "";
     return fmt::format(
-        "# The claim in the place of an empty folder.\n"
-        "- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata: {{name: {0}}}\n"
-        "    spec:\n      template:\n        spec:\n          volumes:\n"
-        "          - name: weights\n            emptyDir: null\n"
-        "            persistentVolumeClaim: {{claimName: {0}-weights}}\n"
-        "# Behind a load balancer of the network, not of the internet: who calls from outside comes through your\n"
-        "# gateway.\n"
-        "- patch: |-\n    apiVersion: v1\n    kind: Service\n    metadata:\n      name: {0}\n"
-        "      annotations: {{service.beta.kubernetes.io/azure-load-balancer-internal: \"true\"}}\n"
-        "    spec: {{type: LoadBalancer}}\n",
-        name);
+               "# The claim in the place of an empty folder.\n"
+               "- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata: {{name: {0}}}\n"
+               "    spec:\n      template:\n        spec:\n          volumes:\n"
+               "          - name: weights\n            emptyDir: null\n"
+               "            persistentVolumeClaim: {{claimName: {0}-weights}}\n"
+               "# Behind a load balancer of the network, not of the internet: who calls from outside comes through "
+               "your\n"
+               "# gateway.\n"
+               "- patch: |-\n    apiVersion: v1\n    kind: Service\n    metadata:\n      name: {1}\n"
+               "      annotations: {{service.beta.kubernetes.io/azure-load-balancer-internal: \"true\"}}\n"
+               "    spec: {{type: LoadBalancer}}\n",
+               name, d.front ? front_name(d) : name) +
+           (!d.front || d.front->machine.empty()
+                ? ""
+                : fmt::format("# In the pool of its own (AKS labels the nodes of each with its name).\n"
+                              "- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata: {{name: {}}}\n"
+                              "    spec:\n      template:\n        spec:\n"
+                              "          nodeSelector: {{kubernetes.azure.com/agentpool: {}}}\n",
+                              front_name(d), kFrontPool));
 }
 
 }  // namespace stoker

@@ -108,7 +108,8 @@ std::string placing(const Deployment& d) {
             "# The taint that AKS documents for GPU pools (learn.microsoft.com, use-nvidia-gpu).\n"
             "- {key: sku, operator: Equal, value: gpu, effect: NoSchedule}\n";
     else
-        out += fmt::format("- {{key: {}, operator: Exists, effect: NoSchedule}}\n", device_resource(d));
+        out += fmt::format("- {{key: {}, operator: Exists, effect: NoSchedule}}\n",
+                           resource_of_vendor(d.nodes.gpu_vendor));
     if (d.nodes.cloud == "azure" && d.nodes.spot())
         out +=
             "# AKS puts this taint on spot pools itself.\n"
@@ -119,6 +120,8 @@ std::string placing(const Deployment& d) {
 }  // namespace
 
 std::string device_resource(const Deployment& d) {
+    // As the plug-in calls them with the strategy "mixed", on whichever machine they are cut.
+    if (d.nodes.mig) return "nvidia.com/mig-" + d.nodes.mig->profile;
     return resource_of_vendor(d.nodes.gpu_vendor);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "deploy/render/kube_front.h"
 #include "deploy/render/kube_pod.h"
 #include "deploy/render/kubernetes.h"
 #include "deploy/render/targets.h"
@@ -142,9 +143,9 @@ std::string serving_manifests(const Deployment& d, bool scaled) {
         std::string out = leader_worker_set(d, engine) + "---\n" + service_of(d);
         // Only leaders answer.
         const std::string selector = fmt::format("selector:\n    app.kubernetes.io/name: {}\n", dns_label(d.name, 50));
-        return out.replace(out.rfind(selector), selector.size(), selector + "    role: leader\n");
+        return out.replace(out.rfind(selector), selector.size(), selector + "    role: leader\n") + front_manifests(d);
     }
-    return service_manifests(d) + (scaled ? autoscaler(d) : "");
+    return service_manifests(d) + (scaled ? autoscaler(d) : "") + front_manifests(d);
 }
 
 }  // namespace

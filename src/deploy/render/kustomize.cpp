@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "deploy/render/kube_cluster.h"
+#include "deploy/render/kube_front.h"
 #include "deploy/render/kubernetes.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
@@ -15,17 +16,24 @@ std::string overlay(const Deployment& d, const std::string& name, std::string_vi
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: {}-{}\n", name, stage);
     out += "resources: [../../base]\n";
     out += fmt::format("labels: [{{pairs: {{stage: {}}}}}]\n", stage);
-    if (stage == "test" && d.serving && d.kind == WorkloadKind::inference && d.serving->nodes_per_replica == 1)
-        out += fmt::format("# One replica is enough to try it.\nreplicas: [{{name: {}, count: 1}}]\n",
-                           dns_label(d.name, 50));
-    // Its least is more than one.
-    if (stage == "test" && d.serving && d.kind == WorkloadKind::inference && d.serving->nodes_per_replica == 1 &&
-        autoscaler && scaling_signal(d))
+    if (stage != "test" || !d.serving || d.kind != WorkloadKind::inference) return out;
+    const std::string model = dns_label(d.name, 50);
+    std::vector<std::string> single, scaled;
+    if (d.serving->nodes_per_replica == 1) single.push_back(model);
+    // Their least is more than one.
+    if (d.serving->nodes_per_replica == 1 && autoscaler && scaling_signal(d)) scaled.push_back(model);
+    if (d.front) single.push_back(front_name(d)), scaled.push_back(front_name(d));
+    std::string replicas;
+    for (const std::string& each : single)
+        replicas += fmt::format("{}{{name: {}, count: 1}}", replicas.empty() ? "" : ", ", each);
+    if (!replicas.empty()) out += fmt::format("# One replica is enough to try it.\nreplicas: [{}]\n", replicas);
+    if (!scaled.empty()) out += "patches:\n";
+    for (const std::string& each : scaled)
         out += fmt::format(
-            "patches:\n- patch: |-\n    $patch: delete\n    apiVersion: autoscaling/v2\n    kind: "
+            "- patch: |-\n    $patch: delete\n    apiVersion: autoscaling/v2\n    kind: "
             "HorizontalPodAutoscaler\n"
             "    metadata: {{name: {}}}\n",
-            dns_label(d.name, 50));
+            each);
     return out;
 }
 

@@ -15,6 +15,7 @@ namespace stoker {
 namespace {
 
 std::string gres_type(const Deployment& d) {
+    if (d.nodes.mig) return d.nodes.mig->profile;
     std::string out;
     for (const char c : lower(d.nodes.gpu)) {
         if (c == '-') break;
@@ -94,6 +95,18 @@ std::string setup_script(const Deployment& d) {
             "# RDMA pins memory: no limit for it.\n"
             "printf '* soft memlock unlimited\\n* hard memlock unlimited\\n' > /etc/security/limits.d/90-rdma.conf\n";
     if (!wants_k3s(d)) out += "apt-get install -y slurmd munge\n";
+    if (d.nodes.mig && !wants_k3s(d))
+        out +=
+            "# Parts of GPUs are found by NVML, for which Debian has a package beside (contrib).\n"
+            "apt-get install -y slurm-wlm-nvml-plugin\n";
+    if (d.nodes.mig)
+        out +=
+            "install -m 0755 \"$(dirname \"$0\")/mig-layout.sh\" /usr/local/sbin/mig-layout\n"
+            "install -m 0644 \"$(dirname \"$0\")/mig-layout.service\" /etc/systemd/system/mig-layout.service\n"
+            "systemctl enable mig-layout.service\n"
+            "# At once where the driver runs already; else at the next start.\n"
+            "if nvidia-smi > /dev/null 2>&1; then\n    systemctl stop nvidia-persistenced\n"
+            "    systemctl start mig-layout.service\n    systemctl start nvidia-persistenced\nfi\n";
     out +=
         "install -m 0755 \"$(dirname \"$0\")/node-check.sh\" /usr/local/sbin/node-check\n"
         "install -m 0644 \"$(dirname \"$0\")/node-check.service\" /etc/systemd/system/node-check.service\n"
@@ -101,9 +114,50 @@ std::string setup_script(const Deployment& d) {
     return out;
 }
 
+// Parts are gone with every restart, and since Hopper the mode too (NVIDIA MIG User Guide): they are made at each
+// start.
+std::string mig_layout_script(const Deployment& d) {
+    const MigCut& mig = *d.nodes.mig;
+    std::string parts;
+    for (int i = 0; i < mig.per_gpu; ++i) parts += (i > 0 ? "," : "") + mig.profile;
+    return "#!/bin/bash\n" + head_comment(d) +
+           fmt::format(
+               "# Cuts each GPU into {0} of {1}, as root, while nobody uses it: mig-layout.service does it at each "
+               "start,\n# since no part outlives a restart. A GPU that is cut so already is left alone.\n"
+               "#   mig-layout\nset -eu\n\n"
+               "for gpu in $(nvidia-smi --query-gpu=index --format=csv,noheader); do\n"
+               "    mode() {{ nvidia-smi -i \"$gpu\" --query-gpu=mig.mode.current --format=csv,noheader; }}\n"
+               "    if [ \"$(mode)\" != Enabled ]; then\n        nvidia-smi -i \"$gpu\" -mig 1\n"
+               "        # Up to Ampere the mode waits for a reset.\n"
+               "        [ \"$(mode)\" = Enabled ] || nvidia-smi -i \"$gpu\" --gpu-reset\n"
+               "        if [ \"$(mode)\" != Enabled ]; then\n"
+               "            echo \"mig-layout: GPU $gpu is in use, and stays whole: stop what uses it, or restart\" "
+               ">&2\n"
+               "            exit 1\n        fi\n    fi\n"
+               "    there=$(nvidia-smi mig -i \"$gpu\" -lgi 2>/dev/null | grep -c ' MIG {1} ' || true)\n"
+               "    [ \"$there\" != {0} ] || continue\n"
+               "    # Of another layout: what is in use is not taken away, and the cut below then fails.\n"
+               "    nvidia-smi mig -i \"$gpu\" -dci > /dev/null 2>&1 || true\n"
+               "    nvidia-smi mig -i \"$gpu\" -dgi > /dev/null 2>&1 || true\n"
+               "    nvidia-smi mig -i \"$gpu\" -cgi {2} -C\ndone\n",
+               mig.per_gpu, mig.profile, parts);
+}
+
+std::string mig_layout_unit(const Deployment& d, std::string_view daemons) {
+    return head_comment(d) +
+           fmt::format(
+               "[Unit]\nDescription=Parts of GPUs, as the plan counts on\n"
+               "# Before anybody holds the GPUs.\n"
+               "Before=nvidia-persistenced.service node-check.service {0}\n\n"
+               "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/mig-layout\nRemainAfterExit=yes\n\n"
+               "[Install]\nWantedBy=multi-user.target\nRequiredBy={0}\n",
+               daemons);
+}
+
 std::string slurm_lines(const Deployment& d) {
     const std::string name = dns_label(d.nodes.machine, 20);
-    const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
+    const Machines machines = machines_of(d);
+    const int gpus = d.nodes.mig ? d.nodes.mig->parts() : machines.gpus;
     std::string out = head_comment(d) + "# For slurm.conf.\n";
     if (gpus > 0) out += "GresTypes=gpu\n";
     out +=
@@ -112,16 +166,16 @@ std::string slurm_lines(const Deployment& d) {
         "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup,task/affinity\n"
         "# Slurm 22.05 and newer: the user's signal of a job comes before it is preempted, "
         "too.\nSlurmctldParameters=preempt_send_user_signal\n";
-    if (d.nodes.count > 1)
+    if (machines.count > 1)
         out +=
             "# Jobs are put on few switches: topology.conf says which node hangs "
             "where.\nTopologyPlugin=topology/tree\n";
-    const auto memory_mib = static_cast<std::int64_t>(d.nodes.memory_bytes * 0.95 / (1LL << 20));
+    const auto memory_mib = static_cast<std::int64_t>(machines.memory_bytes * 0.95 / (1LL << 20));
     out += fmt::format(
         "# Memory: five per cent are the system's.\nNodeName={}[1-{}] CPUs={} RealMemory={}{} State=UNKNOWN\n", name,
-        d.nodes.count, d.nodes.vcpus, memory_mib, gpus > 0 ? fmt::format(" Gres=gpu:{}:{}", gres_type(d), gpus) : "");
+        machines.count, machines.vcpus, memory_mib, gpus > 0 ? fmt::format(" Gres=gpu:{}:{}", gres_type(d), gpus) : "");
     out +=
-        fmt::format("PartitionName=gpu Nodes={}[1-{}] Default=YES MaxTime=UNLIMITED State=UP\n", name, d.nodes.count);
+        fmt::format("PartitionName=gpu Nodes={}[1-{}] Default=YES MaxTime=UNLIMITED State=UP\n", name, machines.count);
     return out;
 }
 
@@ -139,19 +193,26 @@ std::string on_prem_refusal(const Deployment& d) {
 std::vector<FileToWrite> own_node_files(const Deployment& d) {
     // The first node runs k3s, the others k3s-agent.
     const char* daemons = wants_k3s(d) ? "k3s.service k3s-agent.service" : "slurmd.service";
-    return {{"node-setup.sh", setup_script(d), 0755},
-            {"node-check.sh", node_check_script(d), 0755},
-            {"node-check.service",
-             head_comment(d) +
-                 fmt::format("[Unit]\nDescription=Is this node what the plan counts on\n"
-                             "# What starts work here starts only where it is.\nBefore={0}\n\n"
-                             "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/node-check\nRemainAfterExit=yes\n\n"
-                             "[Install]\nRequiredBy={0}\n",
-                             daemons)}};
+    std::vector<FileToWrite> files{
+        {"node-setup.sh", setup_script(d), 0755},
+        {"node-check.sh", node_check_script(d), 0755},
+        {"node-check.service",
+         head_comment(d) +
+             fmt::format("[Unit]\nDescription=Is this node what the plan counts on\n"
+                         "# What starts work here starts only where it is.\nBefore={0}\n\n"
+                         "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/node-check\nRemainAfterExit=yes\n\n"
+                         "[Install]\nRequiredBy={0}\n",
+                         daemons)}};
+    if (d.nodes.mig) {
+        files.push_back({"mig-layout.sh", mig_layout_script(d), 0755});
+        files.push_back({"mig-layout.service", mig_layout_unit(d, daemons)});
+    }
+    return files;
 }
 
 std::vector<FileToWrite> on_prem_files(const Deployment& d) {
-    const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
+    const Machines machines = machines_of(d);
+    const int gpus = machines.gpus;
     std::vector<FileToWrite> files = own_node_files(d);
     if (wants_k3s(d)) {
         files.push_back({"k3s-setup.sh", k3s_script(d), 0755});
@@ -161,18 +222,26 @@ std::vector<FileToWrite> on_prem_files(const Deployment& d) {
         return files;
     }
     files.push_back({"slurm-nodes.conf", slurm_lines(d)});
-    if (d.nodes.count > 1)
+    if (machines.count > 1)
         files.push_back(
             {"topology.conf",
              head_comment(d) +
                  fmt::format("# One line a switch; which node hangs on which only you know (ibnetdiscover tells it of "
                              "InfiniBand).\nSwitchName=leaf1 Nodes={}[1-{}]\n",
-                             dns_label(d.nodes.machine, 20), d.nodes.count)});
-    if (gpus > 0)
+                             dns_label(d.nodes.machine, 20), machines.count)});
+    if (d.nodes.mig)
+        files.push_back(
+            {"gres.conf",
+             head_comment(d) +
+                 fmt::format(
+                     "# The device files of a part are known when it is cut: NVML tells them, and slurm.conf how "
+                     "many there are.\nNodeName={}[1-{}] AutoDetect=nvml\n",
+                     dns_label(d.nodes.machine, 20), machines.count)});
+    else if (gpus > 0)
         files.push_back(
             {"gres.conf",
              head_comment(d) + fmt::format("NodeName={}[1-{}] Name=gpu Type={} File=/dev/{}\n",
-                                           dns_label(d.nodes.machine, 20), d.nodes.count, gres_type(d),
+                                           dns_label(d.nodes.machine, 20), machines.count, gres_type(d),
                                            d.nodes.gpu_vendor == "AMD" ? fmt::format("dri/renderD[128-{}]", 127 + gpus)
                                            : gpus > 1                  ? fmt::format("nvidia[0-{}]", gpus - 1)
                                                                        : "nvidia0")});

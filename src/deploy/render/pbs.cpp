@@ -21,6 +21,7 @@ std::string select(const Deployment& d, int chunks) {
 }  // namespace
 
 std::string pbs_refusal(const Deployment& d) {
+    if (d.nodes.mig) return "it hands out whole devices, and the plan takes parts of them; slurm and kubernetes say it";
     if (d.training || is_divisible(d)) return "";
     return fmt::format("a job of PBS has an end, and this is {}", to_string(d.kind));
 }

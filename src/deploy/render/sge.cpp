@@ -8,6 +8,7 @@
 namespace stoker {
 
 std::string sge_refusal(const Deployment& d) {
+    if (d.nodes.mig) return "it hands out whole devices, and the plan takes parts of them; slurm and kubernetes say it";
     if (d.training || is_divisible(d)) return "";
     return fmt::format("a job of Grid Engine has an end, and this is {}", to_string(d.kind));
 }

@@ -65,7 +65,9 @@ private:
         }
         directive("ntasks-per-node=1");
         const int gpus = array_ ? d_.ranks.each.gpus : gpus_per_node(d_);
-        if (gpus > 0) directive(fmt::format("gres=gpu:{}", gpus));
+        if (gpus > 0)
+            directive(d_.nodes.mig ? fmt::format("gres=gpu:{}:{}", d_.nodes.mig->profile, gpus)
+                                   : fmt::format("gres=gpu:{}", gpus));
         if (takes_whole_nodes(d_) && (!array_ || d_.ranks.per_node == 1)) {
             out_ += "# The plan counts on whole nodes: 0 is all the memory that a node has.\n";
             directive("exclusive");
@@ -113,7 +115,13 @@ private:
         if (!d_.image.empty()) {
             if (d_.checkpoint.folder.starts_with('/'))
                 out_ += "# Mounted into the container, so it has to be there.\nmkdir -p \"$STOKER_CHECKPOINT_DIR\"\n";
-            out_ += "# --container-... are Pyxis' options: the site has to have the plug-in.\n";
+            out_ +=
+                "# --container-... are Pyxis' options. Where the site has no plug-in of it the job ends here and says "
+                "so:\n# its program on the bare node would be another one.\n"
+                "if ! srun --help 2>&1 | grep -e --container-image > /dev/null; then\n"
+                "    echo 'error: srun knows no --container-image: this cluster has no Pyxis (plugstack.conf)' >&2\n"
+                "    echo '  ask for it, or take image out of the run section and install the program on the nodes' "
+                ">&2\n    exit 1\nfi\n";
         }
         std::string srun = "srun";
         if (d_.training) {

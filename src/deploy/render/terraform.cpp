@@ -125,12 +125,22 @@ std::string aws_cluster(const Deployment& d) {
             "\n  # Pods that need no device stay off these nodes.\n  taint {{\n    key    = \"{}\"\n    value  = "
             "\"present\"\n    effect = \"NO_SCHEDULE\"\n  }}\n",
             resource_of_vendor(d.nodes.gpu_vendor));
+    const std::string end =
+        "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [scaling_config[0].desired_size]\n  "
+        "}\n"
+        "\n  depends_on = [\n    aws_iam_role_policy_attachment.worker,\n    "
+        "aws_iam_role_policy_attachment.network,\n"
+        "    aws_iam_role_policy_attachment.images,\n  ]\n}\n";
+    out += end;
+    if (!d.front || d.front->machine.empty()) return out;
     return out +
-           "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [scaling_config[0].desired_size]\n  "
-           "}\n"
-           "\n  depends_on = [\n    aws_iam_role_policy_attachment.worker,\n    "
-           "aws_iam_role_policy_attachment.network,\n"
-           "    aws_iam_role_policy_attachment.images,\n  ]\n}\n";
+           fmt::format(
+               "\n# What stands before the model has nodes without GPUs, and grows apart from it.\n"
+               "resource \"aws_eks_node_group\" \"front\" {{\n  cluster_name    = aws_eks_cluster.work.name\n"
+               "  node_group_name = \"front\"\n  node_role_arn   = aws_iam_role.nodes.arn\n  subnet_ids      = "
+               "var.subnets\n  instance_types  = [\"{}\"]\n\n  scaling_config {{\n    desired_size = {}\n    min_size  "
+               "   = {}\n    max_size     = {}\n  }}\n{}",
+               d.front->machine, d.front->machines, d.front->least, d.front->most_machines, end);
 }
 
 // Without public addresses machines reach nothing by themselves.

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/kube_front.h"
+#include "deploy/render/private_endpoints.h"
+#include "deploy/render/scale_set_scaling.h"
 #include "deploy/render/terraform.h"
 #include "deploy/render/words.h"
 
@@ -249,7 +252,8 @@ std::string terraform_scale_set(const AzureShape& s) {
             "\n{}  source_image_reference {{\n    publisher = \"{}\"\n    offer     = \"{}\"\n    sku       = \"{}\"\n "
             "   version   = \"{}\"\n  }}\n",
             indented(s.image_comment, "  "), s.publisher, s.offer, s.sku, s.version);
-        std::string out = fmt::format(
+        std::string out = s.least > 0 ? terraform_set_identity(s) : "";
+        out += fmt::format(
             "resource \"azurerm_orchestrated_virtual_machine_scale_set\" \"work\" {{\n  name                        = "
             "\"{}\"\n"
             "  resource_group_name         = azurerm_resource_group.work.name\n"
@@ -277,7 +281,13 @@ std::string terraform_scale_set(const AzureShape& s) {
                 "\n  extension {\n    name                 = \"NvidiaGpuDriverLinux\"\n    publisher            = "
                 "\"Microsoft.HpcCompute\"\n"
                 "    type                 = \"NvidiaGpuDriverLinux\"\n    type_handler_version = \"1.6\"\n  }\n";
-        return out + "}\n";
+        if (s.least == 0) return out + "}\n";
+        return out +
+               "\n  identity {\n    type         = \"UserAssigned\"\n    identity_ids = "
+               "[azurerm_user_assigned_identity.machines.id]\n  }\n\n  # The autoscaler's to change.\n  lifecycle {\n  "
+               "  "
+               "ignore_changes = [instances]\n  }\n}\n" +
+               terraform_set_scaling(s);
     }
     std::string out = asks_for_a_larger_group(s) ? fmt::format("# {}\n", kMoreByRequest) : "";
     out += fmt::format(
@@ -332,7 +342,17 @@ std::string terraform_cluster(const Deployment& d, const AzureShape& s) {
         out +=
             "  node_labels = {\n    \"kubernetes.azure.com/scalesetpriority\" = \"spot\"\n  }\n\n"
             "  priority        = \"Spot\"\n  eviction_policy = \"Delete\"\n  spot_max_price  = -1\n";
-    return out + "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [node_count]\n  }\n}\n";
+    out += "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [node_count]\n  }\n}\n";
+    if (!d.front || d.front->machine.empty()) return out;
+    return out +
+           fmt::format(
+               "\n# What stands before the model has a pool without GPUs, and grows apart from it.\n"
+               "resource \"azurerm_kubernetes_cluster_node_pool\" \"front\" {{\n  name                  = \"{}\"\n"
+               "  kubernetes_cluster_id = azurerm_kubernetes_cluster.work.id\n  vm_size               = \"{}\"\n"
+               "  auto_scaling_enabled  = true\n  min_count             = {}\n  max_count             = {}\n"
+               "  node_count            = {}\n\n  # The autoscaler's to change.\n  lifecycle {{\n    ignore_changes = "
+               "[node_count]\n  }}\n}}\n",
+               kFrontPool, d.front->machine, d.front->least, d.front->most_machines, d.front->machines);
 }
 
 }  // namespace
@@ -357,7 +377,8 @@ std::string azure_terraform(const Deployment& d) {
                terraform_cluster(d, s);
     out += terraform_network(s);
     if (s.guarded)
-        out += terraform_firewall(s) + terraform_audit(s, "azurerm_firewall.work", "category_group = \"allLogs\"");
+        out += terraform_firewall(s) + terraform_private_endpoints(s) +
+               terraform_audit(s, "azurerm_firewall.work", "category_group = \"allLogs\"");
     else if (s.kind == AzureKind::scale_set)
         out += terraform_nat(s);
     return out + (s.kind == AzureKind::machine ? terraform_machine(s) : terraform_scale_set(s));

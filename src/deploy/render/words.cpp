@@ -242,6 +242,7 @@ int gpus_per_node(const Deployment& deployment) {
 }
 
 bool takes_whole_nodes(const Deployment& deployment) {
+    if (deployment.nodes.mig) return false;  // the other parts of the machine are others'
     return deployment.nodes.gpus <= 0 || gpus_per_node(deployment) >= deployment.nodes.gpus;
 }
 

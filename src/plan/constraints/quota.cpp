@@ -22,6 +22,10 @@ MaybeRefusal refuse_count(const Context& context, int type, const Offer& offer, 
     if (node.available > 0 && nodes > node.available)
         return Refusal{Reason::node_count, static_cast<double>(node.available), static_cast<double>(nodes),
                        fmt::format("{} nodes wanted, {} exist", nodes, node.available)};
+    if (node.mig && nodes > 1 && is_training(context.workload.kind))
+        return Refusal{Reason::node_count, 1, static_cast<double>(nodes),
+                       fmt::format("{} parts of GPUs ({}) wanted, and NCCL joins no two of them: a training takes one",
+                                   nodes, node.mig->profile)};
     const auto& most = context.workload.where.max_nodes;
     if (most && nodes > *most)
         return Refusal{Reason::node_count, *most, static_cast<double>(nodes),

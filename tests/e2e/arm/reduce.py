@@ -13,7 +13,11 @@ WANTED = {
     "2024-11-01/Microsoft.Compute.json": ["virtualMachines", "virtualMachineScaleSets", "proximityPlacementGroups"],
     "2025-10-01/Microsoft.ContainerService.Aks.json": ["managedClusters", "managedClusters_agentPools"],
     "2025-05-01/Microsoft.Network.NRP.json": ["networkInterfaces", "networkSecurityGroups", "virtualNetworks", "publicIPAddresses", "azureFirewalls",
-                                              "routeTables", "natGateways"],
+                                              "routeTables", "natGateways", "privateEndpoints", "privateEndpoints_privateDnsZoneGroups"],
+    "2024-06-01/Microsoft.Network.privateDns.json": ["privateDnsZones", "privateDnsZones_virtualNetworkLinks"],
+    "2023-01-31/Microsoft.ManagedIdentity.json": ["userAssignedIdentities"],
+    "2022-10-01/Microsoft.Insights.json": ["autoscalesettings"],
+    "2022-04-01/Microsoft.Authorization.json": ["roleAssignments"],
     "2025-06-01/Microsoft.Batch.json": ["batchAccounts_pools"],
     "2018-09-15/Microsoft.DevTestLab.json": ["schedules"],
     "2024-08-01/Microsoft.Consumption.json": ["budgets"],
@@ -61,7 +65,7 @@ class Reducer:
         # Child resources bring half of a provider with them, and no template of the tests nests them.
         properties = definition.get("properties", {})
         properties.pop("resources", None)
-        if section == "resourceDefinitions":
+        if section.endswith("resourceDefinitions"):
             properties["name"] = {"type": "string"}  # the pattern is of a child's own name; here it stands behind its parent's
         if "vmSize" in properties:
             properties["vmSize"] = {"type": "string"}  # the list ends in 2018 and is open in the service
@@ -81,7 +85,9 @@ def main():
     reducer = Reducer(sys.argv[1])
     for name, types in WANTED.items():
         for each in types:
-            reducer.keep(name, "resourceDefinitions", each)
+            # What is put on another resource stands in a section of its own.
+            section = next(s for s in ("resourceDefinitions", "extension_resourceDefinitions") if each in reducer.load(name).get(s, {}))
+            reducer.keep(name, section, each)
     schemas = [{"id": f"{HOST}{name}#", "$schema": "http://json-schema.org/draft-04/schema#", **sections}
                for name, sections in sorted(reducer.kept.items())]
     text = "[\n" + ",\n".join(json.dumps(schema, separators=(",", ":"), sort_keys=True) for schema in schemas) + "\n]\n"

@@ -9,8 +9,9 @@ const ajv = new Ajv({ strict: false, allErrors: true, logger: false, validateFor
 const types = new Map();
 for (const schema of JSON.parse(fs.readFileSync(path.join(__dirname, "schemas.json"), "utf8"))) {
   ajv.addSchema(schema);
-  for (const [name, definition] of Object.entries(schema.resourceDefinitions || {}))
-    types.set(definition.properties.type.enum[0].toLowerCase(), schema.id + "/resourceDefinitions/" + name);
+  for (const section of ["resourceDefinitions", "extension_resourceDefinitions"])
+    for (const [name, definition] of Object.entries(schema[section] || {}))
+      types.set(definition.properties.type.enum[0].toLowerCase(), schema.id + "/" + section + "/" + name);
 }
 
 const answers = JSON.parse(fs.readFileSync(0, "utf8")).map((resource) => {

@@ -36,7 +36,10 @@ def value(node, used):
         out = {}
         for each in inner(node):
             key, what = inner(each)
-            out[literal(key) if key.type == "string" else key.text.decode()] = value(what, used)
+            said = literal(key) if key.type == "string" else key.text.decode()
+            if said is None:  # an id that another resource has
+                used |= names(key)
+            out["[key]" if said is None else said] = value(what, used)
         return out
     if node.type == "array":
         return [value(each, used) for each in inner(node)]

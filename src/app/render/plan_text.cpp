@@ -381,7 +381,8 @@ std::string machine_parts(const Candidate& candidate, const Catalog& catalog) {
     const double count = candidate.nodes * node.accelerators;
     if (node.accelerators >= 1) return fmt::format("{:.0f} {}", count, gpu);
     // A part of a GPU each: three halves are not two.
-    const std::string part = fmt::format("1/{:.0f} {}", 1 / node.accelerators, gpu);
+    const std::string part = node.mig ? fmt::format("{} of {}", node.mig->profile, gpu)
+                                      : fmt::format("1/{:.0f} {}", 1 / node.accelerators, gpu);
     return candidate.nodes == 1 ? part : fmt::format("{} x {}", candidate.nodes, part);
 }
 

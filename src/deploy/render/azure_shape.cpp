@@ -100,9 +100,9 @@ AzureShape azure_shape(const Deployment& d) {
     }
     const auto parts = split(urn, ':');
     if (parts.size() == 4) out.publisher = parts[0], out.offer = parts[1], out.sku = parts[2], out.version = parts[3];
-    const std::string offer = lower(out.offer);
-    out.driver_extension = out.gpu && nodes.gpu_vendor == "NVIDIA" && offer.find("hpc") == std::string::npos &&
-                           offer.find("dsvm") == std::string::npos;
+    // Images for HPC and of the Data Science VM, all of one publisher, have it inside.
+    out.driver_extension = out.gpu && nodes.gpu_vendor == "NVIDIA" && lower(out.publisher) != "microsoft-dsvm" &&
+                           lower(out.offer).find("hpc") == std::string::npos;
     out.vcpus = static_cast<std::int64_t>(nodes.vcpus) * nodes.count;
     out.budget_usd = month_of(d);
     out.guarded = d.sensitive;

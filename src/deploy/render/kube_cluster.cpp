@@ -66,6 +66,10 @@ std::string namespace_guard(const Deployment& d, const std::string& name) {
         "  policyTypes: [Ingress]\n  ingress:\n  - from: [{podSelector: {}}]\n";
     if (!is_service(d)) return out;
     if (!d.front) return out + "  - ports: [{port: http, protocol: TCP}]\n";
+    out +=
+        "  # What measures, and what the model is scaled by, asks it as well.\n"
+        "  - from: [{namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: "
+        "[kube-system, monitoring]}]}}]\n    ports: [{port: http, protocol: TCP}]\n";
     return out + fmt::format(
                      "---\n# From outside only what stands before the model is reached, not the model.\n"
                      "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata:\n  name: front\nspec:\n"

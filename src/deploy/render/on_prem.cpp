@@ -97,7 +97,7 @@ std::string setup_script(const Deployment& d) {
     if (!wants_k3s(d)) out += "apt-get install -y slurmd munge\n";
     if (d.nodes.mig && !wants_k3s(d))
         out +=
-            "# Parts of GPUs are found by NVML, for which Debian has a package beside (contrib).\n"
+            "# Parts of GPUs are found by NVML: a package of Debian's contrib, of Ubuntu's multiverse.\n"
             "apt-get install -y slurm-wlm-nvml-plugin\n";
     if (d.nodes.mig)
         out +=
@@ -125,7 +125,7 @@ std::string mig_layout_script(const Deployment& d) {
                "# Cuts each GPU into {0} of {1}, as root, while nobody uses it: mig-layout.service does it at each "
                "start,\n# since no part outlives a restart. A GPU that is cut so already is left alone.\n"
                "#   mig-layout\nset -eu\n\n"
-               "for gpu in $(nvidia-smi --query-gpu=index --format=csv,noheader); do\n"
+               "gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader)\nfor gpu in $gpus; do\n"
                "    mode() {{ nvidia-smi -i \"$gpu\" --query-gpu=mig.mode.current --format=csv,noheader; }}\n"
                "    if [ \"$(mode)\" != Enabled ]; then\n        nvidia-smi -i \"$gpu\" -mig 1\n"
                "        # Up to Ampere the mode waits for a reset.\n"

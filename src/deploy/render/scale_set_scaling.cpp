@@ -10,8 +10,8 @@ constexpr int kBusyPercent = 80, kIdlePercent = 30;
 constexpr const char* kReason =
     "# Their number follows how busy the GPUs are, as the machines send it (gpu-load): Percentage CPU says nothing of\n"
     "# them. Custom metrics come a minute late and are not in every region (learn.microsoft.com, Custom metrics in\n"
-    "# Azure Monitor); while there are none the number stays. A machine takes minutes to start, which is the "
-    "cooldown.\n";
+    "# Azure Monitor); while there are none, as many run as the plan counts on. A machine takes minutes to start,\n"
+    "# which is the cooldown.\n";
 // Of Azure's built-in roles: Monitoring Metrics Publisher.
 constexpr const char* kPublisher = "3913510d-42f4-4e42-8a64-420c390055eb";
 

@@ -75,8 +75,9 @@ private:
         } else {
             const std::int64_t ranks = array_ ? 1 : d_.ranks.per_node;
             directive(fmt::format("cpus-per-task={}", ranks * whole_cpus(d_.ranks.each)));
-            if (d_.ranks.each.memory_bytes > 0)
-                directive(fmt::format("mem={}M", ranks * whole_mib(d_.ranks.each.memory_bytes)));
+            // Of a part of a machine its share of what slurm.conf gives out, which is not all that there is.
+            const std::int64_t memory = ranks * whole_mib(d_.ranks.each.memory_bytes);
+            if (memory > 0) directive(fmt::format("mem={}M", d_.nodes.mig ? memory * 95 / 100 : memory));
         }
         if (d_.walltime_s > 0) {
             out_ += reason_of(d_, "walltime_s");

@@ -129,7 +129,8 @@ std::string heading(const Deployment& deployment) {
     const std::string parts = deployment.training || deployment.serving || count > 1
                                   ? fmt::format(", {} {}{}", count, unit, count == 1 ? "" : "s")
                                   : "";
-    return fmt::format("{}: {} x {}{}{}, catalogue {}.", deployment.title, nodes.count, nodes.machine,
+    const std::string machine = nodes.mig ? nodes.mig->profile + " of " + nodes.machine : nodes.machine;
+    return fmt::format("{}: {} x {}{}{}, catalogue {}.", deployment.title, nodes.count, machine,
                        nodes.region.empty() ? "" : ", " + nodes.region, parts, deployment.prediction.catalogue);
 }
 

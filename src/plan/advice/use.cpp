@@ -56,7 +56,16 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
         out.push_back({AdviceSeverity::warning, "memory-unsure",
                        fmt::format("{:.0f} % likely to fit in memory", std::floor(100 * p.fit_probability + 1e-9)),
                        "try one step on one node first", ""});
-    if (node.has_gpu() && node.accelerators < 1)
+    if (node.mig)
+        out.push_back(
+            {AdviceSeverity::warning, "fractional-gpu",
+             fmt::format("a machine here is a part of a GPU ({} with {}, {} of each {}): parts of one {} are lost "
+                         "together, and none talks to another",
+                         node.mig->profile, format_bytes_gib(node.accelerator_memory), node.mig->parts(), node.name,
+                         node.name),
+             "where one has to be lost without a gap, have the spare parts of a whole machine",
+             node.provenance.source});
+    else if (node.has_gpu() && node.accelerators < 1)
         out.push_back(
             as_background({AdviceSeverity::info, "fractional-gpu",
                            fmt::format("{} gets {:.3g} of a GPU with {}; the SKU API counts it as one", node.name,

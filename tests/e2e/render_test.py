@@ -152,13 +152,17 @@ def test_every_target_says_something(t):
 
 
 # A path or a name of the machine that rendered tells strangers what is nobody's business; a secret does worse.
+# An id that is the same everywhere: of Azure's role Monitoring Metrics Publisher.
+ROLE = "3913510d-42f4-4e42-8a64-420c390055eb"
+
+
 def test_nothing_of_this_machine_is_in_a_file(t):
     words = [FOLDER, os.path.expanduser("~"), os.uname().nodename]
     for plan, target, path in files(t, ""):
         text = path.read_text()
         for word in words:
             check(len(word) < 6 or word not in text, f"{plan}, {target}: {word} in {path.name}")
-        check(not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", text), f"{path}: an id")
+        check(not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", text.replace(ROLE, "")), f"{path}: an id")
         check(text.endswith("\n") and "\t" not in text, f"{plan}, {target}: {path.name}: no line end, or a tab")
 
 

@@ -72,7 +72,8 @@ void add_private_endpoints(const AzureShape& s, Json& resources) {
                        .set("type", "Microsoft.Network/privateDnsZones")
                        .set("apiVersion", kDnsApi)
                        .set("name", std::string(kRegistryZone))
-                       .set("location", "global"));
+                       .set("location", "global")
+                       .set("properties", Json::object()));
     resources.push(
         Json::object()
             .set("type", "Microsoft.Network/privateDnsZones/virtualNetworkLinks")

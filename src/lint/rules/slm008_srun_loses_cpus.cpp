@@ -78,6 +78,7 @@ void check_slm008(const File& file, Report& report) {
             const Value& word = command.words[j];
             const std::string_view text = word.text;
             if (text.starts_with("-") && program.empty()) {
+                keeps |= text == "--help" || text == "--usage" || text == "--version" || text == "-V";  // no step
                 keeps |= text.starts_with("--cpus-per-task") || text.starts_with("--cpus-per-gpu") ||
                          (text.starts_with("-c") && !text.starts_with("--")) || text.starts_with("--exact");
                 continue;

@@ -1,6 +1,7 @@
 #include "deploy/kubernetes/tender.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ constexpr double kChoreLimit = 5, kStateLimit = 8;
 constexpr auto kTurn = std::chrono::milliseconds(300);
 constexpr auto kSiteLimit = std::chrono::seconds(2), kStateAge = std::chrono::seconds(4);
 constexpr int kStateRest = 20;  // times as long as it took to read: of a thousand nodes it is no small question
+constexpr std::size_t kSideBySide = 8;
 constexpr std::size_t kMostEnd = 200'000;  // all annotations of an object together: 256 KiB
 
 Json suspend_patch(bool suspend) {
@@ -67,47 +69,68 @@ void Tender::work() {
         seen = gangs_.wait_for_change(seen, Clock::now() + kTurn);
     while (!stopping_) {
         tell_room();
-        for (const Chore& chore : gangs_.chores()) {
-            if (stopping_) return;
-            carry_out(chore);
-        }
+        carry_out(gangs_.chores());
         logs_.follow(gangs_.logs_to_copy());
         seen = gangs_.wait_for_change(seen, Clock::now() + kTurn);
     }
 }
 
+// Side by side: an API server that is busy answers each call after a second, and a gang alone takes one for each pod.
+void Tender::do_all(std::vector<std::function<void(Deadline)>> calls) {
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t at = next++; at < calls.size(); at = next++) calls[at](after(kChoreLimit));
+    };
+    std::vector<std::thread> others;
+    while (others.size() + 1 < std::min(calls.size(), kSideBySide))
+        others.push_back(masked_thread("kube-tender", work));
+    work();
+    for (std::thread& each : others) each.join();
+}
+
 // Whatever fails is asked for again with the next turn.
-void Tender::carry_out(const Chore& chore) {
-    const Deadline deadline = after(kChoreLimit);
-    switch (chore.kind) {
-        case ChoreKind::admit: (void)patch_job(chore.operation, suspend_patch(false), deadline).ok(); break;
-        case ChoreKind::back_out:
+void Tender::carry_out(const std::vector<Chore>& chores) {
+    std::vector<std::function<void(Deadline)>> calls, orders;
+    std::mutex mutex;  // guards orders
+    const auto tell_to_go = [&](const Chore& chore) {
+        const std::lock_guard guard(mutex);
+        for (const PodView& pod : chore.pods)
+            orders.emplace_back([this, &pod](Deadline deadline) {
+                (void)patch_pod(pod.name, annotation_patch(kOrders, "go"), deadline).ok();
+            });
+    };
+    for (const Chore& chore : chores) {
+        if (chore.kind == ChoreKind::go) tell_to_go(chore);
+        if (chore.kind == ChoreKind::begin) backed_out_.erase(chore.operation);
+        if (chore.kind == ChoreKind::back_out) {
             backed_out_.insert(chore.operation);
             gangs_.backed_out(chore.operation);
-            (void)patch_job(chore.operation, suspend_patch(true), deadline).ok();
-            break;
-        case ChoreKind::begin:
-            backed_out_.erase(chore.operation);
-            if (!name_pods(chore, deadline)) break;
-            [[fallthrough]];
-        case ChoreKind::go:
-            // Also while we stop: what its Job names counts as begun, and would wait for the next server.
-            for (const PodView& pod : chore.pods)
-                (void)patch_pod(pod.name, annotation_patch(kOrders, "go"), deadline).ok();
-            break;
-        case ChoreKind::explain: explain(chore); break;
+        }
+        calls.emplace_back([this, &chore, &tell_to_go](Deadline deadline) {
+            if (stopping_) return;
+            if (chore.kind == ChoreKind::begin && name_pods(chore, deadline)) tell_to_go(chore);
+            tell_cluster(chore, deadline);
+        });
+    }
+    do_all(std::move(calls));
+    // Also while we stop: what its Job names counts as begun, and would wait for the next server.
+    do_all(std::move(orders));
+    for (const Chore& chore : chores) {
+        if (stopping_) return;
+        if (chore.kind == ChoreKind::explain) explain(chore);
+        if (chore.kind == ChoreKind::finish_logs) finish_logs(chore.operation);
+    }
+}
+
+void Tender::tell_cluster(const Chore& chore, Deadline deadline) {
+    switch (chore.kind) {
+        case ChoreKind::admit: (void)patch_job(chore.operation, suspend_patch(false), deadline).ok(); break;
+        case ChoreKind::back_out: (void)patch_job(chore.operation, suspend_patch(true), deadline).ok(); break;
         case ChoreKind::look: look(chore.operation, deadline); break;
         case ChoreKind::remove_pods:
             for (const PodView& pod : chore.pods)
                 (void)api_->call({.method = "DELETE", .target = paths_.pod(pod.name)}, deadline).ok();
             break;
-        case ChoreKind::finish_logs: {
-            auto sources = gangs_.logs_to_copy();
-            logs_.follow(sources);
-            std::erase_if(sources, [&](const LogSource& each) { return each.operation != chore.operation; });
-            if (logs_.is_done(chore.operation, sources)) gangs_.logs_are_done(chore.operation);
-            break;
-        }
         case ChoreKind::keep_end: {
             // Of a gang so large that it does not fit the next server reads the pods, or the Job's own words.
             const std::string& end = chore.end;
@@ -115,7 +138,18 @@ void Tender::carry_out(const Chore& chore) {
                 gangs_.end_is_kept(chore.operation, end.size() > kMostEnd ? "" : end);
             break;
         }
+        case ChoreKind::begin:
+        case ChoreKind::go:
+        case ChoreKind::explain:
+        case ChoreKind::finish_logs: break;
     }
+}
+
+void Tender::finish_logs(const OperationId& operation) {
+    auto sources = gangs_.logs_to_copy();
+    logs_.follow(sources);
+    std::erase_if(sources, [&](const LogSource& each) { return each.operation != operation; });
+    if (logs_.is_done(operation, sources)) gangs_.logs_are_done(operation);
 }
 
 // On a Job that is still as it was seen: of two pods one only is ever named.

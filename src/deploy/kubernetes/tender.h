@@ -1,10 +1,14 @@
 // Does what a JobWatch says is next: admits gangs and backs them out, lets programs begin, says why something waits,
-// sees to logs, and keeps ends. One thread; what fails is tried again, since the chore is still there then.
+// sees to logs, and keeps ends. One thread, with a few beside it for what it tells the cluster; what fails is tried
+// again, since the chore is still there then.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "deploy/kubernetes/cluster_watch.h"
 #include "deploy/kubernetes/log_copy.h"
@@ -24,7 +28,10 @@ public:
 
 private:
     void work();
-    void carry_out(const Chore& chore);
+    void carry_out(const std::vector<Chore>& chores);
+    static void do_all(std::vector<std::function<void(Deadline)>> calls);
+    void tell_cluster(const Chore& chore, Deadline deadline);
+    void finish_logs(const OperationId& operation);
     bool name_pods(const Chore& chore, Deadline deadline);
     void look(const OperationId& operation, Deadline deadline);
     void explain(const Chore& chore);

@@ -56,7 +56,7 @@ export function useDark(): boolean {
 
 export function Chart({ title, lines: all, show, time, band, zero, most }: Props): VNode {
     const place = useRef<HTMLDivElement>(null);
-    const plot = useRef<uPlot>();
+    const plot = useRef<uPlot | null>(null);
     const dark = useDark();
     const lines = all.filter((line) => line.points.length > 0).slice(0, kMostLines);
     const names = lines.map((line) => line.name).join("\n");
@@ -100,7 +100,7 @@ export function Chart({ title, lines: all, show, time, band, zero, most }: Props
         return () => {
             follow.disconnect();
             made.destroy();
-            plot.current = undefined;
+            plot.current = null;
         };
     }, [names, dark, time, zero, most, band?.low, band?.high, band?.mid]);
     useEffect(() => { plot.current?.setData(data()); });

@@ -1,21 +1,8 @@
-// What the server says of endpoints. A server without them (404) has none.
-import { get, Problem } from "./api";
+// Endpoints that the caller reaches. A server that keeps none has none.
+import { get } from "./api";
+import type { EndpointItem, EndpointList } from "./api_types";
 
-export interface EndpointItem { name: string; state: string; ready: boolean; stopped: boolean; replicas: number; wanted: number; least: number; most: number; waiting: number; model: string }
+export const endpointList = async (signal: AbortSignal): Promise<EndpointItem[]> => (await get<EndpointList>("/api/v1/endpoints", {}, signal)).items;
 
-export async function endpointList(signal: AbortSignal): Promise<EndpointItem[]> {
-    try {
-        const found = await get<{ items?: Array<Record<string, unknown>> }>("/api/v1/endpoints", {}, signal);
-        return (found.items ?? []).map(endpoint);
-    } catch (problem) {
-        if (problem instanceof Problem && problem.status === 404) return [];
-        throw problem;
-    }
-}
-
-function endpoint(each: Record<string, unknown>): EndpointItem {
-    const number = (name: string): number => Number(each[name] ?? 0);
-    const state = String(each["state"] ?? "");
-    return { name: String(each["name"] ?? ""), state, ready: state === "ready", stopped: state === "stopped", replicas: number("replicas"),
-        wanted: number("wanted"), least: number("least"), most: number("most"), waiting: number("waiting"), model: String(each["model"] ?? "") };
-}
+/** A person has to look: it is neither stopped, nor asleep as it should be, nor ready. */
+export const isUnwell = (each: EndpointItem): boolean => !each.stopped && ["failing", "failed", "degraded", "unkept", "broken"].includes(each.state ?? "");

@@ -12,6 +12,7 @@ import { Login } from "./pages/login";
 import { Overview } from "./pages/overview";
 import { RunPage } from "./pages/run";
 import { Runs } from "./pages/runs";
+import { Queue } from "./pages/queue";
 import { Submit } from "./pages/submit";
 import { NodePage, Nodes } from "./pages/nodes";
 import { EndpointPage, Endpoints } from "./pages/endpoints";
@@ -24,6 +25,7 @@ interface Page { path: string; title: string; may?: () => boolean; show: (route:
 const kPages: Page[] = [
     { path: "", title: "Overview", show: () => <Overview /> },
     { path: "runs", title: "Runs", show: (route) => (route.path[1] ? <RunPage key={route.path[1]} id={route.path[1]} route={route} /> : <Runs route={route} />) },
+    { path: "queue", title: "Queue", show: (route) => <Queue route={route} /> },
     { path: "submit", title: "Submit", may: () => can("submitRun"), show: (route) => <Submit route={route} /> },
     { path: "endpoints", title: "Endpoints", show: (route) => (route.path[1] ? <EndpointPage key={route.path[1]} name={route.path[1]} /> : <Endpoints />) },
     { path: "nodes", title: "Nodes and GPUs", show: (route) => (route.path[1] ? <NodePage key={route.path[1]} name={route.path[1]} /> : <Nodes />) },
@@ -46,8 +48,8 @@ function Lost(): VNode | null {
 /** A fault of the page itself must not look like an empty page. */
 class Guard extends Component<{ children: VNode; at: string }, { fault?: Error; at: string }> {
     override state: { fault?: Error; at: string } = { at: this.props.at };
-    static getDerivedStateFromError(fault: Error): { fault: Error } { return { fault }; }
-    static getDerivedStateFromProps(next: { at: string }, now: { at: string }): object | null {
+    static override getDerivedStateFromError(fault: Error): { fault: Error } { return { fault }; }
+    static override getDerivedStateFromProps(next: { at: string }, now: { at: string }): object | null {
         return next.at !== now.at ? { fault: undefined, at: next.at } : null;
     }
     render(): VNode {

@@ -175,7 +175,7 @@ function InvoiceView({ route }: { route: Route }): VNode {
                 <>
                     <p class="total">{invoice.priced ? money(invoice.total_microusd, invoice.currency) : "no prices"} <span class="dim">charged up to <When at={invoice.charged_to} /></span>
                         {invoice.items.length ? <button type="button" onClick={() => saveAs(`stoker-${month}.csv`, new Blob([csv(invoice.items, invoice.currency ?? "USD")], { type: "text/csv" }))}>Save as CSV</button> : null}</p>
-                    <Table label="Invoice" rows={invoice.items} id={(line, index) => String(index)} columns={[
+                    <Table label="Invoice" rows={invoice.items} id={(_, index) => String(index)} columns={[
                         { title: "Project", of: (line) => `${line.organisation ?? ""}/${line.project ?? ""}` },
                         { title: "Who", grow: true, of: (line) => line.user },
                         { title: "What", of: (line) => `${line.resource}${line.model ? ` ${line.model}` : ""}` },

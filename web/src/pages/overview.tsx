@@ -1,8 +1,8 @@
 // What runs, what waits and why, what it costs, and what needs a person now.
 import type { VNode } from "preact";
 import { at, can, get } from "../api";
-import type { Budget, BudgetList, FleetGpus, IdleList, Invoice, NodeList, Run, RunItem, RunPage, Waste } from "../api_types";
-import { endpointList, type EndpointItem } from "../endpoints";
+import type { Budget, BudgetList, EndpointItem, FleetGpus, IdleList, Invoice, NodeList, Run, RunItem, RunPage, Waste } from "../api_types";
+import { endpointList, isUnwell } from "../endpoints";
 import { cause, count, hours, money, percent, seconds } from "../format";
 import { useLive } from "../live";
 import { Bar, Empty, Figure, Section, setServerTime, Table, Trouble, When } from "../parts";
@@ -102,8 +102,9 @@ export function Overview(): VNode {
             key: `idle ${run.run}`, href: `#/runs/${at(run.run ?? "")}`, tone: "warn",
             text: <>{run.run} {run.name} does nothing since {seconds(Math.round(run.idle_s))}: {run.state} <When at={run.next_at} /></>,
         })),
-        ...(endpoints.data ?? []).filter((each) => !each.ready && !each.stopped).map((each): Concern => ({
-            key: `endpoint ${each.name}`, href: `#/endpoints/${at(each.name)}`, tone: "bad", text: <>Endpoint {each.name} is not ready: {each.state}</>,
+        ...(endpoints.data ?? []).filter(isUnwell).map((each): Concern => ({
+            key: `endpoint ${each.name}`, href: `#/endpoints/${at(each.name ?? "")}`, tone: each.state === "unkept" ? "warn" : "bad",
+            text: <>Endpoint {each.name} is {each.state === "unkept" ? "kept by no gateway" : each.state}</>,
         })),
         ...(failed.data?.items ?? []).filter((run) => run.ended_at && now - Date.parse(run.ended_at) < kDayMs).slice(0, 20).map((run): Concern => ({
             key: `failed ${run.id}`, href: `#/runs/${at(run.id ?? "")}`, tone: "bad", text: <>{run.id} {run.name} failed <When at={run.ended_at} />: {run.detail || cause(run.cause)}</>,

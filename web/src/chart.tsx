@@ -16,6 +16,8 @@ interface Props {
     /** The scale begins at 0. */
     zero?: boolean;
     most?: number | undefined;
+    /** Bytes: marks at powers of two. */
+    binary?: boolean;
 }
 
 const kColours = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
@@ -43,6 +45,17 @@ export function summary(lines: Line[]): { least: number; middle: number; greates
     return { least: sorted[0]!, middle: sorted[sorted.length >> 1]!, greatest: sorted[sorted.length - 1]!, last: last[1] };
 }
 
+const kBinary = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+/** UTC, as every other time here; of seconds where the marks are closer than a minute, of days where they are a day apart. */
+function clockTimes(_: uPlot, values: number[]): string[] {
+    const apart = (values[1] ?? 0) - (values[0] ?? 0);
+    return values.map((each) => {
+        const text = new Date(each * 1000).toISOString();
+        return apart >= 86_400 ? text.slice(5, 10) : apart < 60 ? text.slice(11, 19) : text.slice(11, 16);
+    });
+}
+
 export function useDark(): boolean {
     const query = useRef(window.matchMedia("(prefers-color-scheme: dark)"));
     const [dark, set] = useState(query.current.matches);
@@ -54,7 +67,7 @@ export function useDark(): boolean {
     return dark;
 }
 
-export function Chart({ title, lines: all, show, time, band, zero, most }: Props): VNode {
+export function Chart({ title, lines: all, show, time, band, zero, most, binary }: Props): VNode {
     const place = useRef<HTMLDivElement>(null);
     const plot = useRef<uPlot | null>(null);
     const dark = useDark();
@@ -90,8 +103,8 @@ export function Chart({ title, lines: all, show, time, band, zero, most }: Props
                 const room = (top - bottom || Math.abs(top) || 1) * 0.08;
                 return [bottom === 0 ? 0 : bottom - room, top + (most !== undefined && top === most ? 0 : room)];
             } } },
-            axes: [{ ...axis, size: 24, ...(time ? {} : { values: (_: uPlot, values: number[]) => values.map((each) => (Number.isInteger(each) ? each.toLocaleString("en-US") : "")) }) },
-                { ...axis, size: 64, values: (_, values) => values.map((each) => (each === null ? "" : format.current(each))) }],
+            axes: [{ ...axis, size: 24, space: 70, values: time ? clockTimes : (_: uPlot, values: number[]) => values.map((each) => (Number.isInteger(each) ? each.toLocaleString("en-US") : "")) },
+                { ...axis, size: 64, ...(binary ? { incrs: kBinary } : {}), values: (_, values) => values.map((each) => (each === null ? "" : format.current(each))) }],
             ...(band ? { bands: [{ series: [first, first + 1] as [number, number], fill: colour("--plan-fill") }] } : {}),
         }, data(), element);
         plot.current = made;
@@ -102,7 +115,7 @@ export function Chart({ title, lines: all, show, time, band, zero, most }: Props
             made.destroy();
             plot.current = null;
         };
-    }, [names, dark, time, zero, most, band?.low, band?.high, band?.mid]);
+    }, [names, dark, time, zero, most, binary, band?.low, band?.high, band?.mid]);
     useEffect(() => { plot.current?.setData(data()); });
 
     const said = summary(lines);

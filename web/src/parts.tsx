@@ -13,7 +13,9 @@ let ahead = 0;
 export function setServerTime(now: string | undefined): void {
     if (now) ahead = new Date(now).getTime() - Date.now();
 }
-setInterval(() => { if (!document.hidden) clock.value = Date.now() + ahead; }, 1000);
+export function startClock(): void {
+    setInterval(() => { if (!document.hidden) clock.value = Date.now() + ahead; }, 1000);
+}
 
 export function When({ at }: { at: string | undefined }): VNode {
     const now = useStore(clock);

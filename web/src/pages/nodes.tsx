@@ -122,11 +122,11 @@ function Boards({ of }: { of: ReportedGpu[] }): VNode {
     );
 }
 
-const kCharts: Array<{ metric: string; title: string; show: (value: number) => string; most?: number; zero?: boolean }> = [
+const kCharts: Array<{ metric: string; title: string; show: (value: number) => string; most?: number; zero?: boolean; binary?: boolean }> = [
     { metric: "gpu_util", title: "A kernel was resident", show: percent, most: 1, zero: true },
     { metric: "gpu_sm", title: "Multiprocessors active", show: percent, most: 1, zero: true },
     { metric: "gpu_tensor", title: "Tensor pipes active", show: percent, most: 1, zero: true },
-    { metric: "gpu_memory", title: "Memory held", show: bytes, zero: true },
+    { metric: "gpu_memory", title: "Memory held", show: bytes, zero: true, binary: true },
     { metric: "gpu_power", title: "Power", show: (told) => `${short(told)} W`, zero: true },
     { metric: "gpu_temperature", title: "Temperature", show: (told) => `${short(told)} °C` },
 ];
@@ -139,7 +139,7 @@ function GpuCharts({ name }: { name: string }): VNode {
                 const seen = kCharts.filter((kind) => page.series.some((each) => each.metric === kind.metric && each.points.length));
                 if (!seen.length) return <Empty>No point yet: they are ten seconds apart.</Empty>;
                 return <div class="charts">{seen.map((kind) => (
-                    <Chart key={kind.metric} title={kind.title} show={kind.show} time zero={kind.zero ?? false} most={kind.most} lines={page.series.filter((each) => each.metric === kind.metric)
+                    <Chart key={kind.metric} title={kind.title} show={kind.show} time zero={kind.zero ?? false} most={kind.most} binary={kind.binary ?? false} lines={page.series.filter((each) => each.metric === kind.metric)
                         .map((each) => ({ name: `GPU ${each.gpu}`, points: each.points.map((point): [number, number] => [point[0] ?? 0, point[2] ?? 0]) }))} />
                 ))}</div>;
             }}</Answer>
@@ -147,9 +147,15 @@ function GpuCharts({ name }: { name: string }): VNode {
     );
 }
 
+/** null: no agent tells of this node. */
+async function gpusOf(name: string, signal: AbortSignal): Promise<NodeGpus | null> {
+    const fleet = await get<FleetGpus>("/api/v1/gpus", {}, signal);
+    return fleet.items.some((each) => each.node === name) ? get<NodeGpus>(`/api/v1/nodes/${at(name)}/gpus`, {}, signal) : null;
+}
+
 export function NodePage({ name }: { name: string }): VNode {
     const list = useLive<NodeList>("nodes", (signal) => get("/api/v1/nodes", {}, signal), 4000);
-    const gpus = useLive<NodeGpus | null>(`node gpus ${name}`, (signal) => (can("getNodeGpus") ? get<NodeGpus>(`/api/v1/nodes/${at(name)}/gpus`, {}, signal) : Promise.resolve(null)), 2000);
+    const gpus = useLive<NodeGpus | null>(`node gpus ${name}`, (signal) => (can("getNodeGpus") ? gpusOf(name, signal) : Promise.resolve(null)), 2000);
     const node = list.data?.items.find((each) => each.name === name);
     const told = gpus.data?.gpus;
     return (
@@ -183,7 +189,7 @@ export function NodePage({ name }: { name: string }): VNode {
                     {gpus.data.not_well.length ? <Section title="Not well"><Checks of={gpus.data.not_well} none="" /></Section> : null}
                     <GpuCharts name={name} />
                 </>
-            ) : gpus.error && (gpus.error as { status?: number }).status !== 404 ? <p class="warn">{gpus.error.message}</p> : can("getNodeGpus") ? (
+            ) : gpus.error ? <p class="warn">{gpus.error.message}</p> : can("getNodeGpus") ? (
                 <Section title="GPUs"><Empty command={`stoker agent --server URL --token-file FILE --node ${name}`}>No agent tells of the GPUs of this node. On it:</Empty></Section>
             ) : null}
             {node?.check ? (

@@ -61,6 +61,9 @@ export const kWasteWords: Record<string, string> = {
     unallocated: "held by nobody", "waiting for quota": "held by nobody, because of a quota", "out of service": "drained, checked or kept away",
 };
 
+/** What nobody held is told below, and is nobody's waste. */
+const kFree = new Set(["unallocated", "waiting for quota", "out of service"]);
+
 interface Concern { key: string; text: VNode | string; href: string; tone: "bad" | "warn" }
 
 export function Overview(): VNode {
@@ -87,7 +90,9 @@ export function Overview(): VNode {
     const gpus = gpuUse(nodes.data, fleet.data ?? undefined);
     const limit = tightest(budgets.data?.items ?? []);
     const causes = waste.data ? byCause(waste.data) : [];
-    const wasted = causes.reduce((sum, each) => sum + each.micro, 0), wastedGpu = causes.reduce((sum, each) => sum + each.gpu, 0);
+    const held = causes.filter((each) => !kFree.has(each.cause));
+    const sum = held.reduce((all, each) => ({ micro: all.micro + each.micro, gpu: all.gpu + each.gpu, cpu: all.cpu + each.cpu }), { micro: 0, gpu: 0, cpu: 0 });
+    const wasted = sum.micro ? money(sum.micro, waste.data?.currency) : sum.gpu ? `${hours(sum.gpu)} of GPUs` : sum.cpu ? `${hours(sum.cpu)} of CPUs` : "none seen";
     const now = active.data?.now ? Date.parse(active.data.now) : Date.now();
     const concerns: Concern[] = [
         ...(nodes.data?.items ?? []).filter((node) => node.state !== "ready" && node.state !== "checking").map((node): Concern => ({
@@ -122,8 +127,8 @@ export function Overview(): VNode {
                 <Figure title="GPUs" value={nodes.data ? (gpus.all ? `${gpus.busy} of ${gpus.all} busy` : "none") : "…"} note={gpus.all ? `${gpus.idle} idle, ${gpus.unknown} not known; ${count(gpus.held)} held` : "no node has one"} href="#/nodes" />
                 <Figure title="This month" value={invoice.data ? (invoice.data.priced ? money(invoice.data.total_microusd, invoice.data.currency) : "no prices") : "…"}
                     note={limit ? <>{percent(limit.used_micro / limit.limit_micro)} of {limit.unit === "usd" ? money(limit.limit_micro) : hours(limit.limit_micro / 1e6)} of {limit.scope_name ?? limit.scope}<Bar share={limit.used_micro / limit.limit_micro} /></> : "no budget is set"} href="#/money" />
-                <Figure title="Waste, last week" value={waste.data ? (wasted ? money(wasted, waste.data.currency) : wastedGpu ? `${hours(wastedGpu)} of GPUs` : "none seen") : "…"}
-                    note={causes[0] ? kWasteWords[causes[0].cause] ?? causes[0].cause : "held machines worked"} href="#/money?view=waste" />
+                <Figure title="Waste, last week" value={waste.data ? wasted : "…"}
+                    note={held[0] ? `most: ${kWasteWords[held[0].cause] ?? held[0].cause}` : "what was held worked"} href="#/money?view=waste" />
             </div>
             <Section title="Needs a person">
                 {concerns.length ? (

@@ -166,7 +166,7 @@ function Checkpoints({ run }: { run: Run }): VNode | null {
     return (
         <Section title="Checkpoints">
             <Table label="Checkpoints" rows={kept.items} id={(each) => String(each.step)} columns={[
-                { title: "Step", figure: true, of: (each) => count(each.step) },
+                { title: "Step", of: (each) => count(each.step) },
                 { title: "State", of: (each) => <State of={each.complete ? "ok" : "degraded"} why={each.fault} /> },
                 { title: "Folder", grow: true, of: (each) => <span class="name">{each.folder}</span> },
             ]}><Empty>None complete yet{run.spec.checkpoint.interval_s ? `; one is due every ${seconds(run.spec.checkpoint.interval_s)}` : ""}.</Empty></Table>

@@ -7,22 +7,22 @@ import { bytes, percent, seconds, short } from "../format";
 import { useLive } from "../live";
 import { Answer, Empty, Section } from "../parts";
 
-interface Kind { metric: string; title: string; show: (value: number) => string; zero?: boolean; most?: number }
+interface Kind { metric: string; title: string; show: (value: number) => string; zero?: boolean; most?: number; binary?: boolean }
 const perSecond = (value: number): string => `${bytes(value)}/s`;
 const kKinds: Kind[] = [
     { metric: "cpu", title: "Processors in use", show: (value) => `${short(value)} CPU`, zero: true },
-    { metric: "rss", title: "Memory of its processes", show: bytes, zero: true },
+    { binary: true, metric: "rss", title: "Memory of its processes", show: bytes, zero: true },
     { metric: "gpu_util", title: "GPU: a kernel was resident", show: percent, zero: true, most: 1 },
     { metric: "gpu_sm", title: "GPU: multiprocessors active", show: percent, zero: true, most: 1 },
     { metric: "gpu_tensor", title: "GPU: tensor pipes active", show: percent, zero: true, most: 1 },
-    { metric: "gpu_memory", title: "GPU memory held", show: bytes, zero: true },
+    { binary: true, metric: "gpu_memory", title: "GPU memory held", show: bytes, zero: true },
     { metric: "gpu_power", title: "GPU power", show: (value) => `${short(value)} W`, zero: true },
     { metric: "gpu_temperature", title: "GPU temperature", show: (value) => `${short(value)} °C` },
     { metric: "wait_s", title: "Waiting for data, a step", show: seconds, zero: true },
     { metric: "allreduce_s", title: "Collectives, a step", show: seconds, zero: true },
     { metric: "tokens_per_s", title: "Tokens of a rank", show: (value) => `${short(value)}/s`, zero: true },
-    { metric: "disk_read", title: "Read from disk", show: perSecond, zero: true },
-    { metric: "disk_write", title: "Written to disk", show: perSecond, zero: true },
+    { metric: "disk_read", title: "Read from disk", show: perSecond, zero: true, binary: true },
+    { metric: "disk_write", title: "Written to disk", show: perSecond, zero: true, binary: true },
 ];
 const kAsked = ["step_s", "loss", ...kKinds.map((kind) => kind.metric)].join(",");
 
@@ -54,7 +54,7 @@ export function Charts({ id, over, plan }: { id: string; over: boolean; plan: Pr
                         {steps.length ? <Chart title="Time of a step" lines={steps} show={seconds} time band={band} /> : null}
                         {loss.length ? <Chart title="Loss, by step" lines={loss} show={short} /> : null}
                         {seen.map((kind) => (
-                            <Chart key={kind.metric} title={kind.title} lines={lines(page.series, kind.metric)} show={kind.show} time zero={kind.zero ?? false} most={kind.most} />
+                            <Chart key={kind.metric} title={kind.title} lines={lines(page.series, kind.metric)} show={kind.show} time zero={kind.zero ?? false} most={kind.most} binary={kind.binary ?? false} />
                         ))}
                     </div>
                 );

@@ -24,19 +24,20 @@ export function When({ at }: { at: string | undefined }): VNode {
 
 // ------------------------------------------------------------------ errors and emptiness
 
-export function Trouble({ error }: { error: Error | undefined }): VNode | null {
+/** calm: it hinders nothing. */
+export function Trouble({ error, calm }: { error: Error | undefined; calm?: boolean }): VNode | null {
     if (!error || error instanceof Away) return null;
     if (!(error instanceof Problem)) return <div class="trouble" role="alert"><p>{error.message}</p></div>;
     return (
-        <div class="trouble" role="alert">
+        <div class={calm ? "calm" : "trouble"} role={calm ? "status" : "alert"}>
             {error.troubles.slice(0, 20).map((each, index) => (
                 <p key={index}>
-                    {each.place?.line ? <span class="place">{`${each.place.line}:${each.place.column ?? 1}`}</span> : null}
+                    {each.place?.line && !calm ? <span class="place">{`${each.place.line}:${each.place.column ?? 1}`}</span> : null}
                     {each.message}
                     {each.remedy ? <span class="remedy">{each.remedy}</span> : null}
                 </p>
             ))}
-            {error.trace ? <p class="dim small">trace {error.trace}</p> : null}
+            {error.trace && !calm ? <p class="dim small">trace {error.trace}</p> : null}
         </div>
     );
 }

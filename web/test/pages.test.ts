@@ -63,9 +63,9 @@ test("GPUs that nobody tells of are not known, held or not", () => {
 });
 
 test("a machine for a while is the file that one would have written, and no text breaks out of it", () => {
-    const wish = { cloud: "azure", gpu: "T4", gpus: "2", size: "", region: "westeurope, eastus}\nrun: {command: [rm]", hours: "10", spot: "never", memory: "" };
+    const wish = { cloud: "azure", gpu: "T4", size: "", region: "westeurope, eastus}\nrun: {command: [rm]", hours: "10", spot: "never", memory: "" };
     assert.equal(machineFile(wish), "version: 1\nname: gpu-machine\nkind: notebook\nperiod: 10h\nobjective: {minimize: cost}\n" +
-        "where: {cloud: azure, regions: [westeurope, eastus, run, command, rm], accelerators: T4, gpus: 2, spot: never}\n");
+        "where: {cloud: azure, regions: [westeurope, eastus, run, command, rm], accelerators: [T4], spot: never}\n");
     assert.equal(kindOf("version: 1\nkind: inference # x\n"), "inference");
 });
 

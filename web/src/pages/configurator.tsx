@@ -6,10 +6,9 @@ import { dollars } from "../format";
 import { Choice, Do, Field, Form, Section } from "../parts";
 import { Candidates, type Plan } from "./plan_view";
 
-interface Wish { cloud: string; gpu: string; gpus: string; size: string; region: string; hours: string; spot: string; memory: string }
+interface Wish { cloud: string; gpu: string; size: string; region: string; hours: string; spot: string; memory: string }
 
-const kGpus: Array<[string, string]> = [["", "whichever is cheapest"], ["none", "none, CPUs alone"], ["T4", "T4, 16 GB"], ["A10", "A10, 24 GB"], ["L4", "L4, 24 GB"],
-    ["V100", "V100"], ["A100-SXM-40GB", "A100 40 GB"], ["A100-SXM-80GB", "A100 80 GB SXM"], ["A100-PCIe-80GB", "A100 80 GB PCIe"], ["H100", "H100"], ["H200", "H200"], ["MI300X", "MI300X"]];
+const kGpus: Array<[string, string]> = [["", "whichever is cheapest"], ["T4", "T4"], ["A10", "A10, or a part of one"], ["L4", "L4"], ["A100", "A100"], ["H100", "H100"]];
 
 const word = (text: string): string => text.trim().replace(/[^\w.-]/g, "");
 const listOf = (text: string): string => text.split(/[\s,]+/).map(word).filter(Boolean).join(", ");
@@ -19,9 +18,8 @@ export function machineFile(wish: Wish): string {
     const where = [`cloud: ${wish.cloud}`];
     if (listOf(wish.region)) where.push(`regions: [${listOf(wish.region)}]`);
     if (listOf(wish.size)) where.push(`sizes: [${listOf(wish.size)}]`);
-    if (wish.gpu === "none") where.push("accelerators: cpu");
-    else if (wish.gpu) where.push(`accelerators: ${wish.gpu}`);
-    if (wish.gpu !== "none" && Number(wish.gpus) > 0) where.push(`gpus: ${Math.round(Number(wish.gpus))}`);
+    // A size says which GPU it has.
+    else if (word(wish.gpu)) where.push(`accelerators: [${word(wish.gpu)}]`);
     where.push(`spot: ${wish.spot}`);
     const lines = ["version: 1", "name: gpu-machine", "kind: notebook", `period: ${Number(wish.hours) || 1}h`];
     if (Number(wish.memory) > 0) lines.push(`memory: ${Math.round(Number(wish.memory))}GiB`);
@@ -30,7 +28,7 @@ export function machineFile(wish: Wish): string {
 }
 
 export function Configurator({ take }: { take: (text: string) => void }): VNode {
-    const [wish, set] = useState<Wish>({ cloud: "azure", gpu: "A100-SXM-80GB", gpus: "1", size: "", region: "", hours: "8", spot: "never", memory: "" });
+    const [wish, set] = useState<Wish>({ cloud: "azure", gpu: "A100", size: "", region: "", hours: "8", spot: "never", memory: "" });
     const [plan, setPlan] = useState<{ plan: Plan; hours: number }>();
     const change = (name: keyof Wish) => (value: string): void => {
         set((old) => ({ ...old, [name]: value }));
@@ -49,9 +47,8 @@ export function Configurator({ take }: { take: (text: string) => void }): VNode 
                     <Choice label="Where" value={wish.cloud} set={change("cloud")} options={[["azure", "Azure"], ["aws", "AWS"], ["gcp", "Google Cloud"], ["any", "any cloud"]]} />
                     <Field label="Regions" value={wish.region} set={change("region")} placeholder="well-known ones" hint="westeurope, eastus" />
                     <Choice label="GPU" value={wish.gpu} set={change("gpu")} options={kGpus} />
-                    {wish.gpu === "none" ? <Field label="Memory in GiB" type="number" min="0" step="1" value={wish.memory} set={change("memory")} />
-                        : <Field label="GPUs" type="number" min="1" max="1024" step="1" value={wish.gpus} set={change("gpus")} />}
-                    <Field label="Or this size" value={wish.size} set={change("size")} placeholder="any with it" />
+                    <Field label="Or this size" value={wish.size} set={change("size")} placeholder="any with that GPU" hint="Standard_NC24ads_A100_v4" />
+                    <Field label="Memory at least, GiB" type="number" min="0" step="1" value={wish.memory} set={change("memory")} placeholder="16" />
                     <Field label="For hours" type="number" min="0.1" step="0.1" max="8760" value={wish.hours} set={change("hours")} required />
                     <Choice label="Spot" value={wish.spot} set={change("spot")} options={[["never", "no: nobody takes it away"], ["allowed", "if it is cheaper"], ["only", "only"]]} />
                 </Form>
@@ -64,7 +61,12 @@ export function Configurator({ take }: { take: (text: string) => void }): VNode 
                             <p class="dim">{dollars((first.price?.usd_per_node_hour ?? 0) * first.nodes)} an hour{first.price?.estimate ? ", a bracket" : ""}: {first.price?.provenance?.source}, {first.price?.provenance?.as_of}</p>
                             <Candidates of={plan.plan.candidates} />
                         </>
-                    ) : <p class="first">No size has this: {plan.plan.infeasible_because || plan.plan.verdict}</p>}
+                    ) : (
+                        <>
+                            <p class="first">Nothing is like this.</p><p>{plan.plan.infeasible_because || plan.plan.verdict}</p>
+                            {plan.plan.nearest?.length ? <><h3>Nearest to it</h3><Candidates of={plan.plan.nearest} /></> : null}
+                        </>
+                    )}
                     {plan.plan.advice?.filter((each) => each.severity !== "info").slice(0, 6).map((each) => <p key={each.id} class={`advice ${each.severity}`}>{each.text}{each.remedy ? <span class="remedy">{each.remedy}</span> : null}</p>)}
                 </Section>
             ) : null}

@@ -15,7 +15,7 @@ interface Candidate {
     why_not_first?: string; doubt?: string; notes?: string[];
 }
 export interface Plan {
-    feasible: boolean; verdict: string; infeasible_because?: string; candidates: Candidate[];
+    feasible: boolean; verdict: string; infeasible_because?: string; candidates: Candidate[]; nearest?: Candidate[];
     workload?: { title?: string; name?: string };
     answer?: { task: string; machines: string; hardware: string; time: string; money: string; chance: string; lines: Array<{ label: string; text: string; command: string }> };
     reasons?: string[]; assumptions?: string[];
@@ -48,7 +48,9 @@ export function PlanView({ plan }: { plan: Plan }): VNode {
     if (!plan.feasible || !first)
         return (
             <Section title={plan.workload?.title ?? "The plan"}>
-                <p class="first">Nothing does it.</p><p>{plan.infeasible_because || plan.verdict}</p><Rejected plan={plan} />
+                <p class="first">Nothing does it.</p><p>{plan.infeasible_because || plan.verdict}</p>
+                {plan.nearest?.length ? <><h3>Nearest to it</h3><Candidates of={plan.nearest} /></> : null}
+                <Rejected plan={plan} />
             </Section>
         );
     return (

@@ -14,8 +14,6 @@ import { WhatIfAnswer } from "./queue";
 const kKept = "stoker.draft";
 const kFirst = `version: 1
 name: hello
-kind: training
-where: {cloud: this-machine}
 run:
   command: [sh, -c, 'for i in 1 2 3; do echo step $i; sleep 1; done']
   ranks: 1
@@ -25,6 +23,12 @@ run:
 /** Lines that a problem points to. */
 export function marked(error: Error | undefined): Set<number> {
     return new Set(error instanceof Problem ? error.troubles.map((each) => each.place?.line ?? 0).filter(Boolean) : []);
+}
+
+/** What both questions say of one file, each problem once. */
+function together(one: Problem, other: Problem | undefined): Problem {
+    const seen = new Set(one.troubles.map((each) => each.message));
+    return new Problem(one.status, one.message, [...one.troubles, ...(other?.troubles ?? []).filter((each) => !seen.has(each.message))], one.trace);
 }
 
 function Editor({ text, set, marks }: { text: string; set: (text: string) => void; marks: Set<number> }): VNode {
@@ -74,6 +78,7 @@ function FromFile(): VNode {
     const [spec, setSpec] = useState<RunSpecInput>();
     const [foresight, setForesight] = useState<WhatIf>();
     const [error, setError] = useState<Error>();
+    const [noPlan, setNoPlan] = useState<Error>();
     const [noRun, setNoRun] = useState<Error>();
     const key = useRef("");
     const templates = useLive<TemplateList>("templates", (signal) => get("/api/v1/templates", {}, signal), 600_000);
@@ -83,28 +88,24 @@ function FromFile(): VNode {
 
     const changed = (next: string): void => {
         setText(next);
-        setPlans(undefined), setSpec(undefined), setForesight(undefined), setError(undefined), setNoRun(undefined);
+        setPlans(undefined), setSpec(undefined), setForesight(undefined), setError(undefined), setNoRun(undefined), setNoPlan(undefined);
         key.current = "";
     };
     const specOf = async (): Promise<RunSpecInput> => (await post<{ run: RunSpecInput }>("/api/v1/spec", body())).run;
     const plan = async (): Promise<void> => {
-        setError(undefined), setNoRun(undefined), setPlans(undefined), setForesight(undefined), setSpec(undefined);
-        try {
-            const told = await post<{ plan: Plan | Plan[] }>("/api/v1/plan", body());
-            setPlans(Array.isArray(told.plan) ? told.plan : [told.plan]);
-        } catch (problem) {
-            setError(problem as Error);
-            if (problem instanceof Problem && problem.status !== 422) throw problem;
-        }
-        if (serves) return;
-        try {
-            const run = await specOf();
-            setSpec(run);
-            setForesight(await post<WhatIf>("/api/v1/runs", run, { dry_run: true }));
-            setError((old) => (marked(old).size ? old : undefined));
-        } catch (problem) {
-            setNoRun(problem as Error);
-        }
+        setError(undefined), setNoRun(undefined), setNoPlan(undefined), setPlans(undefined), setForesight(undefined), setSpec(undefined);
+        const [planned, run] = await Promise.allSettled([
+            post<{ plan: Plan | Plan[] }>("/api/v1/plan", body()), serves ? Promise.resolve(undefined) : specOf()]);
+        for (const each of [planned, run])
+            if (each.status === "rejected" && !(each.reason instanceof Problem && each.reason.status === 422)) throw each.reason;
+        if (planned.status === "rejected" && (serves || run.status === "rejected"))
+            return setError(together(planned.reason as Problem, run.status === "rejected" ? (run.reason as Problem) : undefined));
+        if (planned.status === "fulfilled") setPlans(Array.isArray(planned.value.plan) ? planned.value.plan : [planned.value.plan]);
+        else setNoPlan(planned.reason as Error);
+        if (run.status === "rejected") return setNoRun(run.reason as Error);
+        if (!run.value) return;
+        setSpec(run.value);
+        setForesight(await post<WhatIf>("/api/v1/runs", run.value, { dry_run: true }));
     };
     // The same click twice is one run: the key is of this text.
     const submit = async (): Promise<void> => {
@@ -150,6 +151,7 @@ function FromFile(): VNode {
                 {foresight ? <Section title="If it were submitted now"><WhatIfAnswer of={foresight} /></Section> : null}
                 {noRun ? <Section title="It can be planned, but not run here"><Trouble error={noRun} /></Section> : null}
                 {plans?.map((each, at) => <PlanView key={at} plan={each} />)}
+                {noPlan ? <Section title="The plan"><Trouble error={noPlan} calm /></Section> : null}
                 {!plans && !foresight && !noRun ? <Section title="The plan"><p class="dim">Plan says where it would run, how long, how sure, for how much, and why the others lost, before anything is started.</p></Section> : null}
             </div>
         </div>

@@ -266,12 +266,12 @@ def test_a_file_becomes_a_run_that_is_seen_to_its_end(t):
         b.page("#/submit")
         b("wait", css="textarea")
         b("eval", code="window.same_page = true")
-        b("fill", css="textarea", value="version: 1\nname: told\nkind: training\nwhere: {cloud: this-machine}\nrun:\n  comand: [sh]\n")
+        b("fill", css="textarea", value="version: 1\nname: told\nrun:\n  comand: [sh]\n")
         b.click("Plan")
         b("wait", css=".trouble .place")
-        check("6:3" in b("text", css=".trouble .place") and "command" in b.text(".trouble"), b.text(".trouble"))
-        check("6" in b("text", css=".gutter b"), "the line is marked")
-        b("fill", css="textarea", value="version: 1\nname: told\nkind: training\nwhere: {cloud: this-machine}\nrun:\n"
+        check("4:3" in b("text", css=".trouble .place") and "command" in b.text(".trouble"), b.text(".trouble"))
+        check("4" in b("text", css=".gutter b"), "the line is marked")
+        b("fill", css="textarea", value="version: 1\nname: told\nrun:\n"
           "  command: [sh, -c, 'for i in 1 2 3 4; do echo line-$i; sleep 1; done; echo the-last-line']\n  ranks: 1\n  cpus: 1\n")
         b.click("Submit")
         b("wait", css="h1 .state")
@@ -339,7 +339,7 @@ def test_the_plan_beside_what_was_measured(t):
 def test_gpus_as_metrics_of_the_agent_has_them(t):
     """What somebody reads on the page is what Prometheus would have scraped."""
     fleet = Fleet(t, ["n1"])
-    fleet.agent("n1", "set * util 37\nset * power 311\nset * temp 61")
+    fleet.agent("n1", "set * util 37\nset * power_mw 311000\nset * temperature 61\nset * mem_used 21474836480")
     wait_for("the agent tells", lambda: fleet.told().get("n1", {}).get("present") == 2)
     with browser(t) as b:
         by_token(t, b)
@@ -364,7 +364,7 @@ def test_gpus_as_metrics_of_the_agent_has_them(t):
         # Asked at two moments: what moves must agree once, and what is set must be what was set.
         shown = wait_for("the page and /metrics agree", agree, 60)
         words = " ".join(text for _, _, text in shown)
-        check("37 %" in words and "61 °C" in words, words)
+        check(all(each in words for each in ("37 %", "61 °C", "311 W", "20.0 GiB")), words)
         fleet.agents["n1"].kill()
         b.see("the agent is silent", limit_ms=60_000)
 

@@ -28,7 +28,10 @@ export function marked(error: Error | undefined): Set<number> {
 /** What both questions say of one file, each problem once. */
 function together(one: Problem, other: Problem | undefined): Problem {
     const seen = new Set(one.troubles.map((each) => each.message));
-    return new Problem(one.status, one.message, [...one.troubles, ...(other?.troubles ?? []).filter((each) => !seen.has(each.message))], one.trace);
+    const all = [...one.troubles, ...(other?.troubles ?? []).filter((each) => !seen.has(each.message))];
+    // What is wrong in a line comes before what is wrong with the whole.
+    const whole = (each: { place?: { line?: number; column?: number } }): number => ((each.place?.line ?? 1) === 1 && (each.place?.column ?? 1) === 1 ? 1 : 0);
+    return new Problem(one.status, one.message, all.sort((a, b) => whole(a) - whole(b)), one.trace);
 }
 
 function Editor({ text, set, marks }: { text: string; set: (text: string) => void; marks: Set<number> }): VNode {

@@ -441,7 +441,7 @@ def test_somebody_without_an_administrator(t):
 
 def test_every_page_is_accessible(t):
     """Whoever reads by a screen reader or a keyboard gets the same: axe-core finds nothing, on each page, in light and dark."""
-    t.up()
+    t.up("--prices", str(ROOT / "examples/prices.yaml"))
     people(t)
     ask(t, "POST", "/api/v1/quotas", {"scope": "p-2", "resource": "gpu", "limit_milli": 8000})
     ask(t, "POST", "/api/v1/budgets", {"scope": "p-1", "limit_micro": 5_000_000_000})

@@ -20,9 +20,12 @@ run:
   cpus: 1
 `;
 
+interface Placed { place?: { line?: number; column?: number } }
+/** Of the whole file: the API says 1:1. */
+const isWhole = (each: Placed): boolean => (each.place?.line ?? 1) === 1 && (each.place?.column ?? 1) === 1;
 /** Lines that a problem points to. */
 export function marked(error: Error | undefined): Set<number> {
-    return new Set(error instanceof Problem ? error.troubles.map((each) => each.place?.line ?? 0).filter(Boolean) : []);
+    return new Set(error instanceof Problem ? error.troubles.filter((each) => !isWhole(each)).map((each) => each.place!.line!) : []);
 }
 
 /** What both questions say of one file, each problem once. */
@@ -30,8 +33,7 @@ function together(one: Problem, other: Problem | undefined): Problem {
     const seen = new Set(one.troubles.map((each) => each.message));
     const all = [...one.troubles, ...(other?.troubles ?? []).filter((each) => !seen.has(each.message))];
     // What is wrong in a line comes before what is wrong with the whole.
-    const whole = (each: { place?: { line?: number; column?: number } }): number => ((each.place?.line ?? 1) === 1 && (each.place?.column ?? 1) === 1 ? 1 : 0);
-    return new Problem(one.status, one.message, all.sort((a, b) => whole(a) - whole(b)), one.trace);
+    return new Problem(one.status, one.message, all.sort((a, b) => Number(isWhole(a)) - Number(isWhole(b))), one.trace);
 }
 
 function Editor({ text, set, marks }: { text: string; set: (text: string) => void; marks: Set<number> }): VNode {

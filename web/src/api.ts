@@ -80,14 +80,15 @@ export function setCsrf(next: string): void { csrf = next; }
 export const hasToken = (): boolean => token !== "";
 
 /** A token in the fragment of the address, as `stoker console` prints it, is taken out of it before anything else happens. */
-export function takeToken(): void {
+export function takeToken(): boolean {
     const found = /^#token=([^&]+)/.exec(window.location.hash);
     if (found?.[1]) {
         setToken(decodeURIComponent(found[1]));
         window.history.replaceState(null, "", window.location.pathname + "#/");
-    } else {
-        token = kept()?.getItem(kToken) ?? "";
+        return true;
     }
+    token ||= kept()?.getItem(kToken) ?? "";
+    return false;
 }
 
 export function forget(why: string): void {

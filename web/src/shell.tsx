@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { Component } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Away, Problem, ask, caller, can, connection, forget, get, hasToken, setCsrf } from "./api";
+import { Away, Problem, ask, caller, can, connection, forget, get, hasToken, setCsrf, takeToken } from "./api";
 import type { Caller } from "./api_types";
 import { followJournal, useStore } from "./live";
 import { clock, Trouble } from "./parts";
@@ -114,6 +114,17 @@ export function App(): VNode {
     const { epoch } = useStore(connection);
     const [asked, setAsked] = useState(false);
     const [error, setError] = useState<Error>();
+    const [again, setAgain] = useState(0);
+    useEffect(() => {
+        // A link with a token that is opened in a tab where the console is open already.
+        const moved = (): void => {
+            if (!takeToken()) return;
+            caller.value = null;
+            setAgain((value) => value + 1);
+        };
+        window.addEventListener("hashchange", moved);
+        return () => window.removeEventListener("hashchange", moved);
+    }, []);
     useEffect(() => {
         get<Caller>("/api/v1/whoami").then((found) => {
             setCsrf(found.csrf ?? "");
@@ -126,7 +137,7 @@ export function App(): VNode {
             } else setError(problem);
             setAsked(true);
         });
-    }, [epoch]);
+    }, [epoch, again]);
     if (who) return <Frame who={who} />;
     return <><Lost />{error ? <main><Trouble error={error} /></main> : asked ? <Login /> : <main class="login"><p class="dim">…</p></main>}</>;
 }

@@ -85,8 +85,8 @@ function Frame({ who }: { who: Caller }): VNode {
     };
     return (
         <div class="frame">
-            <a class="skip" href={`#/${route.text}`} onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>To the content</a>
             <header>
+                <a class="skip" href={`#/${route.text}`} onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>To the content</a>
                 <a class="brand" href="#/">Stoker</a>
                 <nav aria-label="Pages">
                     {pages.map((each) => (

@@ -282,7 +282,7 @@ def test_a_file_becomes_a_run_that_is_seen_to_its_end(t):
         check(b("eval", code="window.same_page") is True, "without a reload")
         b("fill", label="Only lines with", value="line-3")
         b.click("Search")
-        b.see("1 lines with this")
+        b.see("1 line with this")
         # From the list, live: what somebody else submits is there.
         b.page("#/runs")
         b.see("told")

@@ -82,6 +82,7 @@ export function inUnit(value: number | undefined | null, unit: string | undefine
         case "B": return bytes(value);
         case "usd":
         case "USD": return dollars(value);
+        case "microusd": return money(value);
         case "share": return percent(value);
         case undefined:
         case "": return short(value);
@@ -134,3 +135,6 @@ const kWords: Record<string, string> = {
 export const cause = (code: string | undefined): string => (code === undefined ? "" : kWords[code] ?? code.replaceAll("_", " "));
 
 export const words = (name: string): string => name.replaceAll("_", " ");
+
+/** 1 rank, 2 ranks. */
+export const many = (value: number, one: string): string => `${count(value)} ${one}${value === 1 ? "" : "s"}`;

@@ -119,6 +119,8 @@ export interface Column<T> {
     /** Left out where there is little room. */
     wide?: boolean;
     grow?: boolean;
+    /** The title is for readers of screens alone. */
+    quiet?: boolean;
 }
 const kMostRows = 500;
 
@@ -129,9 +131,9 @@ export function Table<T>({ rows, columns, id, label, children }: {
     if (rows.length === 0) return <>{children}</>;
     const kind = (each: Column<T>): string => [each.figure ? "n" : "", each.wide ? "wide" : "", each.grow ? "grow" : ""].join(" ").trim();
     return (
-        <div class="table" role="region" aria-label={label} tabIndex={0}>
+        <div class="table" role="region" aria-label={`${label}: table`} tabIndex={0}>
             <table>
-                <thead><tr>{shown.map((each) => <th key={each.title} scope="col" class={kind(each)}>{each.title}</th>)}</tr></thead>
+                <thead><tr>{shown.map((each) => <th key={each.title} scope="col" class={kind(each)}>{each.quiet ? <span class="unseen">{each.title}</span> : each.title}</th>)}</tr></thead>
                 <tbody>
                     {rows.slice(0, kMostRows).map((row, index) => (
                         <tr key={id(row, index)}>{shown.map((each) => <td key={each.title} class={kind(each)}>{each.of(row)}</td>)}</tr>

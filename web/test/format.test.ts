@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { absolute, ago, bytes, dollars, hours, inUnit, money, percent, plain, seconds, short } from "../src/format";
+import { many, absolute, ago, bytes, dollars, hours, inUnit, money, percent, plain, seconds, short } from "../src/format";
 
 test("a span of time keeps the digits that matter, and its unit", () => {
     assert.deepEqual([0, 0.00000042, 0.431, 12.44, 200, 3600, 15_000, 300_000].map(seconds),
@@ -18,6 +18,8 @@ test("bytes, money and shares", () => {
     assert.equal(hours(0.001), "< 0.01 h", "little is not nothing");
     assert.equal(inUnit(582_250_823, "bytes"), "555 MiB");
     assert.equal(short(0.45), "0.45");
+    assert.equal(inUnit(89, "microusd"), "$0.000089");
+    assert.deepEqual([many(1, "rank"), many(0, "rank")], ["1 rank", "0 ranks"]);
 });
 
 test("times are told from now, with the absolute one", () => {

@@ -107,7 +107,7 @@ function Keys(): VNode {
                         { title: "Of", wide: true, of: (key) => (key.node ? `node ${key.node}` : key.service ? "a program" : "a person") },
                         { title: "Made", figure: true, wide: true, of: (key) => <When at={key.made_at} /> },
                         { title: "Ends", figure: true, of: (key) => (key.expires_at ? <When at={key.expires_at} /> : "never") },
-                        { title: "", of: acts },
+                        { title: "Do", quiet: true, of: acts },
                     ]}><Empty>No key has been made. Programs and command lines use one: <code>STOKER_TOKEN</code>.</Empty></Table>
                 )}</Answer>
             </Section>
@@ -138,7 +138,7 @@ function People(): VNode {
                         { title: "Logins", figure: true, wide: true, of: (user) => count(user.logins) },
                         { title: "Password", wide: true, of: (user) => (user.has_password ? "set" : "none") },
                         { title: "Made", figure: true, wide: true, of: (user) => <When at={user.made_at} /> },
-                        { title: "", of: (user) => (can("disableUser") ? (user.state === "disabled"
+                        { title: "Do", quiet: true, of: (user) => (can("disableUser") ? (user.state === "disabled"
                             ? <Do label="Let in" does={() => post(`${of(user)}/disable`, { disabled: false })} after={found.refresh} />
                             : <Do label="Shut out" tone="bad" ask="By password, key and certificate, at once." does={() => post(`${of(user)}/disable`, { disabled: true })} after={found.refresh} />) : null) },
                     ]}><Empty command="stoker user make anna --role developer">Nobody yet: who has the installation's token is admin.</Empty></Table>
@@ -179,7 +179,7 @@ function Quotas(): VNode {
                         { title: "Resource", of: (each) => each.resource },
                         { title: "Held", figure: true, of: (each) => quotaFigure(each.resource, each.used_milli) },
                         { title: "At most", figure: true, of: (each) => quotaFigure(each.resource, each.limit_milli) },
-                        { title: "", of: (each) => (each.limit_milli ? <Bar share={share(each)} /> : null) },
+                        { title: "Share", quiet: true, of: (each) => (each.limit_milli ? <Bar share={share(each)} /> : null) },
                         { title: "Guaranteed", figure: true, wide: true, of: (each) => quotaFigure(each.resource, each.guaranteed_milli) },
                         { title: "Deserved", figure: true, wide: true, of: (each) => quotaFigure(each.resource, each.deserved_milli) },
                         { title: "Waits for", figure: true, of: (each) => quotaFigure(each.resource, each.waiting_milli) },

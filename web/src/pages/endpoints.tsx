@@ -70,7 +70,7 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
                     { title: "Measured", figure: true, of: (each) => <b>{inUnit(each.measured, each.unit)}</b> },
                     { title: "Planned", figure: true, of: (each) => inUnit(each.planned, each.unit) },
                     { title: "Interval", figure: true, wide: true, of: (each) => `${inUnit(each.low, each.unit)} to ${inUnit(each.high, each.unit)}` },
-                    { title: "", of: (each) => (each.worse ? <State of="outside" why="worse than the interval" /> : <State of="inside" why={each.better ? "better than the interval" : ""} />) },
+                    { title: "Verdict", quiet: true, of: (each) => (each.worse ? <State of="outside" why="worse than the interval" /> : <State of="inside" why={each.better ? "better than the interval" : ""} />) },
                 ]}><Empty>No requests in the last ten minutes, so there is nothing to hold against {newest?.planned.requests_per_s ? `the ${short(newest.planned.requests_per_s)} requests/s that were planned` : "a plan"}.</Empty></Table>
                 {view.causes.map((each) => (
                     <article class="cause" key={each.cause}>
@@ -101,7 +101,7 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
                     { title: "First token, p95", figure: true, wide: true, of: (each) => (each.planned.ttft_p95_s.mid ? seconds(each.planned.ttft_p95_s.mid) : "–") },
                     { title: "Costs", figure: true, wide: true, of: (each) => (each.planned.usd_per_hour ? `${dollars(each.planned.usd_per_hour)}/h` : "no price") },
                     { title: "Made", figure: true, of: (each) => <When at={each.created_at} /> },
-                    { title: "", of: (each) => (can("rollBackEndpoint") && each.revision !== item.revision ? <Do label="Go to it" does={() => post(`${path}/rollback`, { revision: each.revision })} after={refresh} /> : null) },
+                    { title: "Do", quiet: true, of: (each) => (can("rollBackEndpoint") && each.revision !== item.revision ? <Do label="Go to it" does={() => post(`${path}/rollback`, { revision: each.revision })} after={refresh} /> : null) },
                 ]} />
             </Section>
             <p class="dim small">From a terminal: <code>stoker endpoints describe {item.name}</code></p>

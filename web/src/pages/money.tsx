@@ -78,11 +78,11 @@ function Budgets(): VNode {
                         { title: "Of", grow: true, of: (each) => each.scope_name ?? each.scope },
                         { title: "Used this month", figure: true, of: (each) => budgetWords(each).used },
                         { title: "Of", figure: true, of: (each) => budgetWords(each).limit },
-                        { title: "", of: (each) => <><Bar share={budgetWords(each).share} /> {percent(budgetWords(each).share)}</> },
+                        { title: "Share", quiet: true, of: (each) => <><Bar share={budgetWords(each).share} /> {percent(budgetWords(each).share)}</> },
                         { title: "Goes at", figure: true, wide: true, of: (each) => (each.rate_micro_per_h ? `${each.unit === "usd" ? money(each.rate_micro_per_h) : hours(each.rate_micro_per_h / 1e6)}/h` : "–") },
                         { title: "Used up", figure: true, of: (each) => <When at={each.ends_at} /> },
                         { title: "Then", wide: true, of: (each) => (each.on_exhausted === "stop_all" ? "what runs is stopped" : "nothing new starts") },
-                        can("setBudget") && { title: "", of: (each) => <Do label="Remove" ask="End this budget?" does={() => post("/api/v1/budgets", { scope: each.scope, unit: each.unit, remove: true })} after={found.refresh} /> },
+                        can("setBudget") && { title: "Do", quiet: true, of: (each) => <Do label="Remove" ask="End this budget?" does={() => post("/api/v1/budgets", { scope: each.scope, unit: each.unit, remove: true })} after={found.refresh} /> },
                     ]}><Empty {...(can("setBudget") ? { command: "stoker budget set default/default --usd 500" } : {})}>No budget is set: nothing is stopped for money.</Empty></Table>
                 )}</Answer>
             </Section>

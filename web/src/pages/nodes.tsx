@@ -54,7 +54,7 @@ export function Nodes(): VNode {
                             { title: "CPUs free", figure: true, of: (node) => `${milli(node.cpu_milli_free)} of ${milli(node.cpu_milli)}` },
                             { title: "Memory free", figure: true, wide: true, of: (node) => `${bytes(node.memory_bytes_free)} of ${bytes(node.memory_bytes)}` },
                             { title: "Runs", of: runs },
-                            { title: "", of: (node) => <Actions node={node} after={found.refresh} /> },
+                            { title: "Do", quiet: true, of: (node) => <Actions node={node} after={found.refresh} /> },
                         ]}><Empty command="stoker up --nodes nodes.yaml">No node has been seen.</Empty></Table>
                         {strangers.length ? (
                             <Section title="Told of by agents alone">

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { at, can, get } from "../api";
 import type { Budget, BudgetList, EndpointItem, FleetGpus, IdleList, Invoice, NodeList, Run, RunItem, RunPage, Waste } from "../api_types";
 import { endpointList, isUnwell } from "../endpoints";
-import { cause, count, hours, money, percent, seconds } from "../format";
+import { cause, count, hours, many, money, percent, seconds } from "../format";
 import { useLive } from "../live";
 import { Bar, Empty, Figure, Section, setServerTime, Table, Trouble, When } from "../parts";
 import { kActive, runColumns } from "./runs";
@@ -122,7 +122,7 @@ export function Overview(): VNode {
             <h1>Overview</h1>
             <Trouble error={active.error ?? nodes.error} />
             <div class="figures">
-                <Figure title="Running" value={active.data ? `${count(running.length)}${more}` : "…"} note={running.length ? `${count(running.reduce((sum, run) => sum + run.gpus, 0))} GPUs, ${count(running.reduce((sum, run) => sum + run.ranks, 0))} ranks` : "nothing"} href="#/runs?state=running,checkpointing" />
+                <Figure title="Running" value={active.data ? `${count(running.length)}${more}` : "…"} note={running.length ? `${many(running.reduce((sum, run) => sum + run.ranks, 0), "rank")}, ${many(running.reduce((sum, run) => sum + run.gpus, 0), "GPU")}` : "nothing"} href="#/runs?state=running,checkpointing" />
                 <Figure title="Waiting" value={active.data ? `${count(waiting.length)}${more}` : "…"} note={first ? why.data?.why?.text || cause(why.data?.why?.code) || "the first waits" : "nothing waits"} href="#/queue" {...(waiting.length ? { tone: "warn" as const } : {})} />
                 <Figure title="GPUs" value={nodes.data ? (gpus.all ? `${gpus.busy} of ${gpus.all} busy` : "none") : "…"} note={gpus.all ? `${gpus.idle} idle, ${gpus.unknown} not known; ${count(gpus.held)} held` : "no node has one"} href="#/nodes" />
                 <Figure title="This month" value={invoice.data ? (invoice.data.priced ? money(invoice.data.total_microusd, invoice.data.currency) : "no prices") : "…"}

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, at, Away, can, connection, get, post, Problem } from "../api";
 import type { ArtifactList, EventPage, Run, Submitted } from "../api_types";
-import { bytes, cause, count, milli, money, seconds, words } from "../format";
+import { bytes, cause, count, many, milli, money, seconds, words } from "../format";
 import { useLive, useStore } from "../live";
 import { Answer, Do, Empty, Facts, Field, Figure, Form, runLink, saveAs, Section, setServerTime, State, Table, When, Why } from "../parts";
 import { go, type Route } from "../route";
@@ -135,7 +135,7 @@ function Artifacts({ id, over }: { id: string; over: boolean }): VNode {
                     { title: "File", grow: true, of: (each) => <span class="name">{each.path}</span> },
                     { title: "Size", figure: true, of: (each) => bytes(each.bytes) },
                     { title: "Written", figure: true, of: (each) => <When at={each.modified_at} /> },
-                    { title: "", of: (each) => ((each.bytes ?? 0) <= 16 * 1024 * 1024 ? <Do label="Save" does={() => save(each.path ?? "")} /> : <span class="dim small">larger than 16 MiB: stoker artifacts {id}</span>) },
+                    { title: "Do", quiet: true, of: (each) => ((each.bytes ?? 0) <= 16 * 1024 * 1024 ? <Do label="Save" does={() => save(each.path ?? "")} /> : <span class="dim small">larger than 16 MiB: stoker artifacts {id}</span>) },
                 ]}><Empty>What it writes to <code>$STOKER_ARTIFACT_DIR</code> is listed here.</Empty></Table>
             )}</Answer>
         </Section>
@@ -213,9 +213,9 @@ function Shown({ id, run, refresh }: { id: string; run: Run; refresh: () => void
             </div>
             <Story run={run} />
             <div class="figures">
-                <Figure title="Held machines" value={item.used_s ? seconds(Math.round(item.used_s)) : "–"} note={plan?.run_s ? `plan ${seconds(plan.run_s)} (${seconds(plan.run_low_s)} to ${seconds(plan.run_high_s)})` : `tries ${item.attempts}`} />
+                <Figure title="Held machines" value={item.used_s ? seconds(Math.round(item.used_s)) : "–"} note={plan?.run_s ? `plan ${seconds(plan.run_s)} (${seconds(plan.run_low_s)} to ${seconds(plan.run_high_s)})` : many(item.attempts, "attempt")} />
                 <Figure title="Cost so far" value={run.cost_microusd === undefined ? "no price" : money(run.cost_microusd)} note={plan?.cost_microusd ? `plan ${money(plan.cost_microusd)}` : run.cost_microusd === undefined ? "stoker up --prices" : ""} />
-                <Figure title="Ranks" value={item.ranks} note={item.gpus ? `${item.gpus} GPUs` : `${milli(run.spec.per_rank.cpu_milli)} CPU each`} />
+                <Figure title="Ranks" value={item.ranks} note={item.gpus ? many(item.gpus, "GPU") : `${milli(run.spec.per_rank.cpu_milli)} CPU each`} />
                 <Figure title="Submitted" value={<When at={item.submitted_at} />} note={`by ${item.user ?? ""}, ${item.project ?? ""}`} />
                 <Figure title={over ? "Ended" : "Started"} value={<When at={over ? item.ended_at : item.started_at} />} note={steps !== undefined ? `step ${count(steps)}` : item.nodes.slice(0, 3).join(", ")} />
             </div>

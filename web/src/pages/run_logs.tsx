@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, at, Away, connection, get } from "../api";
 import type { LogMatches, Run } from "../api_types";
-import { count, plain } from "../format";
+import { many, plain } from "../format";
 import { useStore } from "../live";
 import { Choice, Do, Empty, Field, saveAs, Section, Trouble } from "../parts";
 
@@ -84,7 +84,7 @@ function Found({ id, attempt, rank, search }: { id: string; attempt: number; ran
     const rows = found.items.slice(0, 500);
     return (
         <>
-            <p class="small">{count(found.items.length)} lines with this{found.cut || rows.length < found.items.length ? `; the first ${rows.length} are shown` : ""}</p>
+            <p class="small">{many(found.items.length, "line")} with this{found.cut || rows.length < found.items.length ? `; the first ${rows.length} are shown` : ""}</p>
             {rows.length ? <pre class="log" tabIndex={0} aria-label="Lines found">{rows.map((each) => `${String(each.line).padStart(7)}  ${plain(each.text ?? "")}`).join("\n")}</pre> : null}
         </>
     );

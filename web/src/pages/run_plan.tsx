@@ -40,8 +40,9 @@ function Cause({ of }: { of: FoundCause }): VNode {
 
 export function Against({ id, over, version }: { id: string; over: boolean; version: number }): VNode {
     const found = useLive<Explanation>(`explanation ${id} ${over ? version : ""}`, (signal) => get(`/api/v1/runs/${at(id)}/explanation`, {}, signal), over ? 60_000 : 5000);
+    const planned = found.data?.terms.some((term) => term.predicted !== undefined) ?? true;
     return (
-        <Section title="Against the plan" id="plan">
+        <Section title={planned ? "Against the plan" : "What it does"} id="plan" side={planned ? null : <span class="dim">submitted without a plan: a workload file has one</span>}>
             <Answer of={found}>{(told) => (
                 <>
                     <Table label="Measured and predicted" rows={told.terms} id={(term) => term.term ?? ""} columns={[
@@ -49,11 +50,11 @@ export function Against({ id, over, version }: { id: string; over: boolean; vers
                         { title: "Measured", figure: true, of: (term) => <span data-measured={term.measured ?? ""}>{inUnit(term.measured, term.unit)}</span> },
                         { title: "Predicted", figure: true, of: (term) => <span data-predicted={term.predicted ?? ""}>{inUnit(term.predicted, term.unit)}</span> },
                         { title: "Interval", figure: true, wide: true, of: (term) => (term.low !== undefined && term.high !== undefined ? `${inUnit(term.low, term.unit)} to ${inUnit(term.high, term.unit)}` : "") },
-                        { title: "", wide: true, of: (term) => <Interval of={term} /> },
-                        { title: "", grow: true, of: (term) => <>{term.verdict ? <State of={term.verdict} /> : null} <span class="dim">{term.note}</span></> },
+                        { title: "Interval, drawn", quiet: true, wide: true, of: (term) => <Interval of={term} /> },
+                        { title: "Verdict", quiet: true, grow: true, of: (term) => <>{term.verdict ? <State of={term.verdict} /> : null} <span class="dim">{term.note}</span></> },
                     ]}><Empty>It was submitted without a plan: a workload file has one.</Empty></Table>
                     {told.causes.map((each, index) => <Cause key={`${each.cause}${index}`} of={each} />)}
-                    {told.causes.length === 0 ? <p class="calm">{told.steps ? `Nothing found that slows it down, in ${short(told.steps)} steps.` : "No steps have been measured yet."}</p> : null}
+                    {told.causes.length === 0 ? <p class="calm">{told.steps ? `Nothing found that slows it down, in ${short(told.steps)} steps.` : "It tells of no steps: stoker_torch does, or observe: in the run section."}</p> : null}
                     {told.unexplained_s !== undefined && told.unexplained_s > 0 ? <p>{seconds(told.unexplained_s)} of a step is not explained.</p> : null}
                     <details class="fold">
                         <summary>{told.ruled_out.length} ruled out, {told.not_known.length} not known</summary>

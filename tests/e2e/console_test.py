@@ -17,6 +17,8 @@ import subprocess
 import time
 import urllib.request
 
+from endpoint_test import PLAN
+from gateway_harness import Gateway
 from gpu_fleet_test import Fleet, with_a_fleet
 from harness import Failure, Skipped, check, main, wait_for
 
@@ -436,6 +438,50 @@ def test_somebody_without_an_administrator(t):
         b("fill", css="textarea", value="version: 1\nname: chat\nkind: inference\nmodel: llama-3-8b\n")
         b.click("Deploy", role="button")
         b("wait", css=".trouble")
+
+
+def test_a_developer_deploys_a_model_and_is_answered(t):
+    """Alone, from the file to the first token: nobody else's step in between. The time it takes is printed."""
+    t.up()
+    people(t)
+    gateway = Gateway(t).start()
+    words = json.dumps(["python3", str(ROOT / "tests/e2e/fake_replica.py"), "--port", "{port}"])
+    with browser(t) as b:
+        by_password(t, b, "ann", "a long enough word")
+        b.page("#/endpoints")
+        b.click("Deploy one", role="link")
+        b("fill", css="textarea", value="name: chat\n" + PLAN + f"run: {{command: {words}, cpus: 1}}\n")
+        b.click("Plan")
+        b("wait", css=".first")
+        b.fill("Replicas at least", "1")
+        began = time.monotonic()
+        b.click("Deploy")
+        b("wait", css="h1 .state")
+        check(b("eval", code="location.hash") == "#/endpoints/chat", b("eval", code="location.hash"))
+        b("wait", css="h1 .state.good", limit_ms=90_000)
+        stream = gateway.stream({"model": "chat", "max_tokens": 4, "messages": [{"role": "user", "content": "hello"}]})
+        check(stream.rest(), "it answers")
+        print(f"  {time.monotonic() - began:.1f} s from the click to the answer, through a replica that was not there, on a busy machine")
+        b.page("#/endpoints")
+        wait_for("the request is counted on the page", lambda: "1 of 1" in b.text() and re.search(r"\bchat\b", b.text()) and
+                 ask(t, "GET", "/api/v1/endpoints/chat")["endpoint"]["requests"] == 1)
+        b.page("#/endpoints/chat")
+        b.see("Replicas ready")
+        run = b("text", css="main td a.id")
+        b.page(f"#/runs/{run}")
+        b("wait", css="h1 .state.busy")
+        b.page("#/endpoints/chat")
+        b.fill("At most", "3")
+        b.click("Scale")
+        b.see("may have 1 to 3")
+        b.click("Stop")
+        b.see("Requests under way end first")
+        b.click("Stop")
+        b("wait", role="button", name="Start", limit_ms=60_000)
+        by_password(t, b, "root", "another long word")
+        b.page("#/endpoints")
+        b.see("chat")
+    check(gateway.terminate() == 0, "exit")
 
 
 def test_every_page_is_accessible(t):

@@ -133,7 +133,7 @@ function People(): VNode {
                         { title: "State", of: (user) => <State of={user.state ?? ""} /> },
                         { title: "Roles", of: (user) => user.roles.map((each, index) => (
                             <span key={index} class="holder">{each.role} of {each.level === "project" ? each.project_name : `the ${each.level}`}
-                                {can("bindRole") ? <Do label="Take" ask={`Take ${each.role}?`} does={() => post(`${of(user)}/roles`, { role: each.role, level: each.level, project: each.project, remove: true })} after={found.refresh} /> : null}</span>
+                                {can("bindRole") ? <>{" "}<Do label="Take away" ask={`No longer ${each.role}?`} does={() => post(`${of(user)}/roles`, { role: each.role, level: each.level, project: each.project, remove: true })} after={found.refresh} /></> : null}</span>
                         )) },
                         { title: "Logins", figure: true, wide: true, of: (user) => count(user.logins) },
                         { title: "Password", wide: true, of: (user) => (user.has_password ? "set" : "none") },

@@ -78,6 +78,8 @@ type Body = { text: string; name: string; folder?: string };
 function FromFile(): VNode {
     const [text, setText] = useState(() => drafts()?.getItem(kKept) ?? kFirst);
     const [folder, setFolder] = useState("");
+    const [least, setLeast] = useState("1");
+    const [most, setMost] = useState("2");
     const [picked, setPicked] = useState("");
     const [plans, setPlans] = useState<Plan[]>();
     const [spec, setSpec] = useState<RunSpecInput>();
@@ -130,7 +132,7 @@ function FromFile(): VNode {
     const deploy = async (): Promise<void> => {
         setError(undefined);
         try {
-            const made = await post<Endpoint>("/api/v1/endpoints", body());
+            const made = await post<Endpoint>("/api/v1/endpoints", { ...body(), least: Number(least), most: Number(most) });
             go(`/endpoints/${encodeURIComponent(made.endpoint.name ?? "")}`);
         } catch (problem) {
             setError(problem as Error);
@@ -146,6 +148,12 @@ function FromFile(): VNode {
                 </div>
                 <Editor text={text} set={changed} marks={marked(error)} />
                 <Trouble error={error} />
+                {serves && can("deployEndpoint") ? (
+                    <div class="filters">
+                        <Field label="Replicas at least" type="number" min="0" value={least} set={setLeast} hint="0: it sleeps, and wakes" />
+                        <Field label="At most" type="number" min="1" value={most} set={setMost} />
+                    </div>
+                ) : null}
                 <p class="actions">
                     <Do label="Plan" does={plan} />
                     {serves ? (can("deployEndpoint") ? <Do label="Deploy" tone="main" does={deploy} /> : null) : <Do label="Submit" tone="main" does={submit} />}

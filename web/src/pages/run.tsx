@@ -135,7 +135,7 @@ function Artifacts({ id, over }: { id: string; over: boolean }): VNode {
                     { title: "File", grow: true, of: (each) => <span class="name">{each.path}</span> },
                     { title: "Size", figure: true, of: (each) => bytes(each.bytes) },
                     { title: "Written", figure: true, of: (each) => <When at={each.modified_at} /> },
-                    { title: "Do", quiet: true, of: (each) => ((each.bytes ?? 0) <= 16 * 1024 * 1024 ? <Do label="Save" does={() => save(each.path ?? "")} /> : <span class="dim small">larger than 16 MiB: stoker artifacts {id}</span>) },
+                    { title: "Do", quiet: true, of: (each) => ((each.bytes ?? 0) <= 16 * 1024 * 1024 ? <Do label="Save" does={() => save(each.path ?? "")} /> : <span class="dim small">larger than 16 MiB: stoker export {id}</span>) },
                 ]}><Empty>What it writes to <code>$STOKER_ARTIFACT_DIR</code> is listed here.</Empty></Table>
             )}</Answer>
         </Section>

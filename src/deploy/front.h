@@ -2,8 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
+#include "catalog/catalog.h"
 #include "deploy/deployment.h"
+#include "workload/workload.h"
 
 namespace stoker {
 

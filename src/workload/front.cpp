@@ -1,6 +1,7 @@
 // front: the service before the model, that needs no GPU.
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "workload/workload_form.h"
 
 namespace stoker {

@@ -20,7 +20,8 @@ WANTED = {
         kubernetes_cluster kubernetes_cluster_node_pool consumption_budget_resource_group firewall
         firewall_application_rule_collection route_table subnet_route_table_association nat_gateway
         nat_gateway_public_ip_association subnet_nat_gateway_association proximity_placement_group
-        log_analytics_workspace monitor_diagnostic_setting""".split(),
+        log_analytics_workspace monitor_diagnostic_setting monitor_autoscale_setting role_assignment user_assigned_identity
+        private_endpoint private_dns_zone private_dns_zone_virtual_network_link""".split(),
     "aws": """key_pair placement_group security_group instance eks_addon eks_cluster eks_node_group iam_role iam_role_policy_attachment
         data:subnet""".split(),
     "google": """compute_network compute_firewall compute_resource_policy compute_instance compute_router

@@ -138,3 +138,7 @@ export const words = (name: string): string => name.replaceAll("_", " ");
 
 /** 1 rank, 2 ranks. */
 export const many = (value: number, one: string): string => `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+
+/** Dollars of a prediction: three digits of them, as the command prints them. */
+export const about = (value: number | undefined | null): string =>
+    dollars(value !== undefined && value !== null && Math.abs(value) >= 1000 ? Number(value.toPrecision(3)) : value);

@@ -1,6 +1,6 @@
 // What `stoker plan -o json` says, as far as one decides by it.
 import type { VNode } from "preact";
-import { bytes, count, dollars, percent, seconds } from "../format";
+import { about, bytes, count, dollars, percent, seconds } from "../format";
 import { Empty, Facts, Section, Table } from "../parts";
 
 interface Range { low: number; mid: number; high: number }
@@ -32,13 +32,12 @@ export const machines = (each: Candidate): string => `${count(each.nodes)} x ${e
 export function Candidates({ of }: { of: Candidate[] }): VNode {
     return (
         <Table label="Choices" rows={of} id={(each, at) => `${each.size}${each.region}${each.pricing}${at}`} columns={[
-            { title: "Machines", grow: true, of: (each) => <><b>{machines(each)}</b><span class="remedy">{[each.devices ? `${count(each.devices)} ${each.accelerator}` : "", each.region, each.pricing].filter(Boolean).join(", ")}</span></> },
+            { title: "Machines", grow: true, of: (each) => <><b>{machines(each)}</b><span class="remedy">{[each.devices ? `${count(each.devices)} ${each.accelerator}` : "", each.region, each.pricing].filter(Boolean).join(", ")}</span>{each.why_not_first ? <span class="remedy">not first: {each.why_not_first}</span> : null}</> },
             { title: "Time", figure: true, of: (each) => <>{range(each.prediction.hours, (value) => seconds(value * 3600))}<span class="remedy">{spread(each.prediction.hours, (value) => seconds(value * 3600))}</span></> },
-            { title: "Cost", figure: true, of: (each) => <><b>{range(each.prediction.usd, dollars)}</b><span class="remedy">{spread(each.prediction.usd, dollars)}</span></> },
+            { title: "Cost", figure: true, of: (each) => <><b>{range(each.prediction.usd, about)}</b><span class="remedy">{spread(each.prediction.usd, about)}</span></> },
             { title: "A node-hour", figure: true, wide: true, of: (each) => (each.price?.usd_per_node_hour === undefined ? "no price" : <span title={`${each.price.provenance?.source ?? ""}, ${each.price.provenance?.as_of ?? ""}`}>{dollars(each.price.usd_per_node_hour)}{each.price.estimate ? " (bracket)" : ""}</span>) },
-            { title: "Memory of a GPU", figure: true, wide: true, of: (each) => (each.prediction.memory_bytes?.mid ? `${bytes(each.prediction.memory_bytes.mid)} of ${bytes(each.prediction.memory_capacity_bytes)}` : "–") },
+            { title: "Memory", figure: true, wide: true, of: (each) => (each.prediction.memory_bytes?.mid ? `${bytes(each.prediction.memory_bytes.mid)} of ${bytes(each.prediction.memory_capacity_bytes)}` : "–") },
             { title: "Held by", wide: true, of: (each) => each.prediction.bottleneck ?? "" },
-            { title: "Why not first", of: (each) => each.why_not_first || (each.doubt ? "" : "first") },
         ]} />
     );
 }
@@ -59,13 +58,13 @@ export function PlanView({ plan }: { plan: Plan }): VNode {
             <p class="dim">{told?.hardware}</p>
             <Facts of={[
                 told?.time && ["Time", told.time], told?.money && ["Cost", told.money], told?.chance && ["Chance", told.chance],
-                first.prediction.memory_bytes?.mid && ["Memory of a GPU", `${bytes(first.prediction.memory_bytes.mid)} (${spread(first.prediction.memory_bytes, bytes)})${first.prediction.memory_capacity_bytes ? ` of ${bytes(first.prediction.memory_capacity_bytes)}` : ""}`],
+                first.prediction.memory_bytes?.mid && ["Memory", `${bytes(first.prediction.memory_bytes.mid)} (${spread(first.prediction.memory_bytes, bytes)})${first.prediction.memory_capacity_bytes ? ` of ${bytes(first.prediction.memory_capacity_bytes)}` : ""}`],
                 first.prediction.step_seconds?.mid && ["Step", `${seconds(first.prediction.step_seconds.mid)} (${spread(first.prediction.step_seconds, seconds)})`],
                 first.prediction.mfu && ["MFU", percent(first.prediction.mfu)],
                 first.prediction.bottleneck && ["Held by", first.prediction.bottleneck],
                 first.price?.usd_per_node_hour !== undefined && ["Price", `${dollars(first.price.usd_per_node_hour)} a node-hour${first.price.estimate ? ", a bracket" : ""}; ${first.price.provenance?.source ?? ""}, ${first.price.provenance?.as_of ?? ""}`],
             ]} />
-            {told?.lines.map((each, at) => <p key={at} class="small"><span class="dim">{each.label} </span>{each.text}{each.command ? <> <code>{each.command}</code></> : null}</p>)}
+            {told?.lines.filter((each) => each.label !== "next").map((each, at) => <p key={at} class="small"><span class="dim">{each.label} </span>{each.text}{each.command ? <> <code>{each.command}</code></> : null}</p>)}
             {plan.advice?.filter((each) => each.severity !== "info").slice(0, 12).map((each) => (
                 <p key={each.id + each.text} class={`advice ${each.severity}`}>{each.text}{each.remedy ? <span class="remedy">{each.remedy}</span> : null}</p>
             ))}

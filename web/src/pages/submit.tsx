@@ -162,8 +162,8 @@ function FromFile(): VNode {
             </Section>
             <div>
                 {foresight ? <Section title="If it were submitted now"><WhatIfAnswer of={foresight} /></Section> : null}
-                {noRun ? <Section title="It can be planned, but not run here"><Trouble error={noRun} /></Section> : null}
                 {plans?.map((each, at) => <PlanView key={at} plan={each} />)}
+                {noRun ? <Section title="Planned, and not to be run as it is"><Trouble error={noRun} calm /></Section> : null}
                 {noPlan ? <Section title="The plan"><Trouble error={noPlan} calm /></Section> : null}
                 {!plans && !foresight && !noRun ? <Section title="The plan"><p class="dim">Plan says where it would run, how long, how sure, for how much, and why the others lost, before anything is started.</p></Section> : null}
             </div>

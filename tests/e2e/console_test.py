@@ -20,6 +20,7 @@ from endpoint_test import PLAN
 from gateway_harness import Gateway
 from gpu_fleet_test import Fleet, with_a_fleet
 from harness import check, main, wait_for
+from sso_test import ANNA, server as sign_on_server
 
 PAGES = {"overview": "#/", "runs": "#/runs", "queue": "#/queue", "submit": "#/submit", "machine": "#/submit?view=machine",
          "endpoints": "#/endpoints", "nodes": "#/nodes", "usage": "#/money", "budgets": "#/money?view=budgets", "waste": "#/money?view=waste",
@@ -113,6 +114,26 @@ def test_a_developer_and_an_admin_see_two_consoles(t):
         b("wait", role="button", name="Log in")
         b("reload")
         b("wait", role="button", name="Log in")
+
+
+def test_single_sign_on(t):
+    """At a real provider: the code flow with PKCE in the browser, and the page is the console of who came back."""
+    packages()
+    _, at = sign_on_server(t, ANNA)
+    with browser(t) as b:
+        b("goto", url=at + "/")
+        b.click("Single sign-on")
+        b("wait", css="input[name=login]")
+        b("fill", css="input[name=login]", value="anna")
+        b("fill", css="input[name=password]", value="any")
+        b("click", css="button[type=submit]")
+        b("wait", css="button[autofocus], button[type=submit]")
+        b("click", css="button[type=submit]")
+        b("wait", css="header nav", limit_ms=60_000)
+        check("anna@example.org" in b.text("header"), b.text("header"))
+        check("code=" not in b("eval", code="location.href"), "the code stays in the address")
+        b("reload")
+        b("wait", css="header nav")
 
 
 def test_the_first_administrator(t):

@@ -15,7 +15,7 @@ const provider = new Provider(issuer, {
         token_endpoint_auth_method: 'none',
         grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code'],
         response_types: ['code'],
-        redirect_uris: ['http://127.0.0.1/callback'],
+        redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/'],  // of stoker login, and of the console
         id_token_signed_response_alg: process.argv[3] || 'RS256',
     }, {
         client_id: 'another',
@@ -29,6 +29,7 @@ const provider = new Provider(issuer, {
     conformIdTokenClaims: false,
     features: {deviceFlow: {enabled: true}, devInteractions: {enabled: true}},
     enabledJWA: {idTokenSigningAlgValues: ['RS256', 'PS256', 'ES256', 'EdDSA']},
+    clientBasedCORS: () => true,  // the console asks for its token from the page
     pkce: {required: () => true},
     async findAccount(_, id) {
         return {accountId: id, claims: async () => ({sub: id, ...people()[id]})};

@@ -349,7 +349,7 @@ def test_a_developer_deploys_a_model_and_is_answered(t):
         b.click("Deploy")
         b("wait", css="h1 .state")
         check(b("eval", code="location.hash") == "#/endpoints/chat", b("eval", code="location.hash"))
-        b("wait", css="h1 .state.good", limit_ms=90_000)
+        b("wait", css="h1 .state.good", limit_ms=40_000)
         stream = gateway.stream({"model": "chat", "max_tokens": 4, "messages": [{"role": "user", "content": "hello"}]})
         check(stream.rest(), "it answers")
         print(f"  {time.monotonic() - began:.1f} s from the click to the answer, through a replica that was not there, on a busy machine")

@@ -89,10 +89,11 @@ export function Figure({ title, value, note, href, tone }: { title: string; valu
 
 export type Tone = "good" | "busy" | "warn" | "bad" | "calm";
 const kTones: Record<string, Tone> = {
+    serving: "good", slow_start: "busy", failing: "bad", ejected: "bad", unkept: "warn", stopping: "warn",
     running: "busy", starting: "busy", checkpointing: "busy", launching: "busy", ending: "busy", checking: "busy",
     succeeded: "good", ready: "good", pass: "good", valid: "good", active: "good", inside: "good", ok: "good",
-    failed: "bad", lost: "bad", expired: "bad", quarantined: "bad", fail: "bad", outside: "bad", above: "bad", wrong: "bad",
-    requeued: "warn", cancelling: "warn", draining: "warn", suspect: "warn", warn: "warn", below: "warn", degraded: "warn",
+    failed: "bad", lost: "bad", expired: "bad", quarantined: "bad", fail: "bad", outside: "bad",
+    requeued: "warn", cancelling: "warn", draining: "warn", suspect: "warn", warn: "warn", torn: "warn",
 };
 
 export function State({ of, why }: { of: string; why?: string | undefined }): VNode {

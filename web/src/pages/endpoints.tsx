@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { at, can, get, post } from "../api";
 import type { Endpoint, EndpointItem } from "../api_types";
 import { endpointList } from "../endpoints";
-import { cause, count, dollars, inUnit, seconds, short, words } from "../format";
+import { count, dollars, inUnit, many, seconds, short, words } from "../format";
 import { useLive } from "../live";
 import { Answer, Do, Empty, Field, Figure, Form, runLink, Section, State, Table, When } from "../parts";
 
@@ -33,7 +33,9 @@ export function Endpoints(): VNode {
     );
 }
 
-const kTones: Record<string, "good" | "bad" | "warn"> = { ready: "good", failing: "bad", unkept: "warn" };
+// Why there are as many replicas as there are (src/serve/fleet/scale.h).
+const kScale: Record<string, string> = { steady: "as many as the load wants", arrivals: "more is asked", backlog: "requests wait", first_request: "the first request woke it",
+    less_load: "less is asked", idle: "nothing is asked", limit: "at its limit" };
 
 export function EndpointPage({ name }: { name: string }): VNode {
     const path = `/api/v1/endpoints/${at(name)}`;
@@ -56,9 +58,8 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
             </div>
             {item.state === "unkept" ? <p class="why-line">No gateway keeps it. <code>stoker serve</code> on the server's machine does.</p> : null}
             {status?.last_failure ? <p class="warn">{status.last_failure}</p> : null}
-            {status?.cause && status.cause !== "none" ? <p>{cause(status.cause)}</p> : null}
             <div class="figures">
-                <Figure title="Replicas ready" value={item.ready === undefined ? "not told" : `${item.ready} of ${item.wanted ?? "?"}`} note={`may have ${item.least} to ${item.most}`} {...(kTones[item.state ?? ""] === "warn" ? { tone: "warn" as const } : {})} />
+                <Figure title="Replicas ready" value={item.ready === undefined ? "not told" : `${item.ready} of ${item.wanted ?? "?"}`} note={`may have ${item.least} to ${item.most}`} {...(item.state === "unkept" ? { tone: "warn" as const } : {})} />
                 <Figure title="Waiting" value={told(item.queued)} note="requests held for a replica" />
                 <Figure title="Requests" value={told(item.requests)} note={item.failed === undefined ? "" : `${count(item.failed)} failed`} />
                 <Figure title="Revision" value={item.revision} note={newest?.model ?? ""} />
@@ -79,7 +80,7 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
                     </article>
                 ))}
             </Section>
-            <Section title="Replicas">
+            <Section title="Replicas" side={status?.cause ? <span class="dim">{kScale[status.cause] ?? words(status.cause)}</span> : null}>
                 <Table label="Replicas" rows={status?.replicas ?? []} id={(each) => each.name ?? ""} columns={[
                     { title: "Replica", of: (each) => each.name }, { title: "Run", of: (each) => (each.run ? runLink(each.run) : "") },
                     { title: "State", grow: true, of: (each) => <><State of={each.state ?? ""} /> <span class="why">{each.why}</span></> },
@@ -97,7 +98,7 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
                 <Table label="Revisions" rows={[...view.revisions].reverse()} id={(each) => String(each.revision)} columns={[
                     { title: "Revision", figure: true, of: (each) => <b>{each.revision}</b> }, { title: "Model", grow: true, of: (each) => <span class="name">{each.model}</span> },
                     { title: "Engine", of: (each) => each.engine }, { title: "Share", figure: true, of: (each) => view.split?.[String(each.revision)] ?? (each.revision === item.revision ? "all" : "") },
-                    { title: "Planned", figure: true, wide: true, of: (each) => (each.planned.requests_per_s ? `${short(each.planned.requests_per_s)} requests/s on ${each.planned.replicas} replicas` : "–") },
+                    { title: "Planned", figure: true, wide: true, of: (each) => (each.planned.requests_per_s ? `${short(each.planned.requests_per_s)} requests/s on ${many(each.planned.replicas, "replica")}` : each.planned.clients ? many(each.planned.clients, "client") : "–") },
                     { title: "First token, p95", figure: true, wide: true, of: (each) => (each.planned.ttft_p95_s.mid ? seconds(each.planned.ttft_p95_s.mid) : "–") },
                     { title: "Costs", figure: true, wide: true, of: (each) => (each.planned.usd_per_hour ? `${dollars(each.planned.usd_per_hour)}/h` : "no price") },
                     { title: "Made", figure: true, of: (each) => <When at={each.created_at} /> },

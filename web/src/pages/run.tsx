@@ -167,7 +167,7 @@ function Checkpoints({ run }: { run: Run }): VNode | null {
         <Section title="Checkpoints">
             <Table label="Checkpoints" rows={kept.items} id={(each) => String(each.step)} columns={[
                 { title: "Step", of: (each) => count(each.step) },
-                { title: "State", of: (each) => <State of={each.complete ? "ok" : "degraded"} why={each.fault} /> },
+                { title: "State", of: (each) => <State of={each.complete ? "ok" : "torn"} why={each.fault} /> },
                 { title: "Folder", grow: true, of: (each) => <span class="name">{each.folder}</span> },
             ]}><Empty>None complete yet{run.spec.checkpoint.interval_s ? `; one is due every ${seconds(run.spec.checkpoint.interval_s)}` : ""}.</Empty></Table>
             {run.stored ? <p class="small">Stored: step {count(run.stored.step)} in {run.stored.url}, {bytes(run.stored.bytes)}, <When at={run.stored.stored_at} /></p> : null}

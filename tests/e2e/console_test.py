@@ -257,6 +257,8 @@ def test_gpus_as_metrics_of_the_agent_has_them(t):
         shown = wait_for("the page and /metrics agree", agree, 60)
         words = " ".join(text for _, _, text in shown)
         check(all(each in words for each in ("37 %", "61 °C", "311 W", "20.0 GiB")), words)
+        found = look(b, "gpus", "light")
+        check(not found, "\n".join(found))
         fleet.agents["n1"].kill()
         b.see("the agent is silent", limit_ms=60_000)
 
@@ -362,6 +364,9 @@ def test_a_developer_deploys_a_model_and_is_answered(t):
         b.page(f"#/runs/{run}")
         b("wait", css="h1 .state.busy")
         b.page("#/endpoints/chat")
+        b.see("Replicas ready")
+        found = look(b, "endpoint", "light")
+        check(not found, "\n".join(found))
         b.fill("At most", "3")
         b.click("Scale")
         b.see("may have 1 to 3")

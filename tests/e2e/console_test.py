@@ -101,6 +101,9 @@ def test_a_developer_and_an_admin_see_two_consoles(t):
         check(t.describe(own)["run"]["user"] == "ann", str(t.describe(own)["run"]))
 
         by_password(t, b, "root", "another long word")
+        # To open the page is no request that was refused.
+        refused = ask(t, "GET", "/api/v1/audit?refused=true")["items"]
+        check(not [line for line in refused if line["operation"] == "getCaller"], str(refused))
         b.page("#/runs")
         b.see("of-the-house")
         b.page("#/nodes")

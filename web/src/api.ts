@@ -77,6 +77,25 @@ export function setToken(next: string): void {
     else kept()?.removeItem(kToken);
 }
 export function setCsrf(next: string): void { csrf = next; }
+
+// That there is a login by cookie, which no script can see: without one nobody is asked who this is, since each such question
+// would stand in the audit trail as refused.
+const kCookie = "stoker.cookie";
+export function noteCookie(there: boolean): void {
+    try {
+        if (there) window.localStorage.setItem(kCookie, "1");
+        else window.localStorage.removeItem(kCookie);
+    } catch {
+        // Then it is asked each time.
+    }
+}
+export function mayBeKnown(): boolean {
+    try {
+        return hasToken() || window.localStorage.getItem(kCookie) !== null;
+    } catch {
+        return true;
+    }
+}
 export const hasToken = (): boolean => token !== "";
 
 /** A token in the fragment of the address, as `stoker console` prints it, is taken out of it before anything else happens. */
@@ -93,6 +112,7 @@ export function takeToken(): boolean {
 
 export function forget(why: string): void {
     setToken("");
+    noteCookie(false);
     farewell.value = why;
     caller.value = null;
 }

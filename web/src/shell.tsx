@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { Component } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Away, Problem, ask, caller, can, connection, forget, get, hasToken, setCsrf, takeToken } from "./api";
+import { Away, Problem, ask, caller, can, connection, forget, get, hasToken, mayBeKnown, setCsrf, takeToken } from "./api";
 import type { Caller } from "./api_types";
 import { followJournal, useStore } from "./live";
 import { clock, Trouble } from "./parts";
@@ -126,6 +126,7 @@ export function App(): VNode {
         return () => window.removeEventListener("hashchange", moved);
     }, []);
     useEffect(() => {
+        if (!mayBeKnown()) return setAsked(true);
         get<Caller>("/api/v1/whoami").then((found) => {
             setCsrf(found.csrf ?? "");
             caller.value = found;

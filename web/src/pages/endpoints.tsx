@@ -72,7 +72,7 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
                     { title: "Planned", figure: true, of: (each) => inUnit(each.planned, each.unit) },
                     { title: "Interval", figure: true, wide: true, of: (each) => `${inUnit(each.low, each.unit)} to ${inUnit(each.high, each.unit)}` },
                     { title: "Verdict", quiet: true, of: (each) => (each.worse ? <State of="outside" why="worse than the interval" /> : <State of="inside" why={each.better ? "better than the interval" : ""} />) },
-                ]}><Empty>No requests in the last ten minutes, so there is nothing to hold against {newest?.planned.requests_per_s ? `the ${short(newest.planned.requests_per_s)} requests/s that were planned` : "a plan"}.</Empty></Table>
+                ]}><Empty>Too little was asked in the last ten minutes to be held against {newest?.planned.requests_per_s ? `the ${short(newest.planned.requests_per_s)} requests/s that were planned` : "a plan"}.</Empty></Table>
                 {view.causes.map((each) => (
                     <article class="cause" key={each.cause}>
                         <h3>{each.cause}</h3><p>{each.what}</p><ul>{each.evidence.map((one) => <li key={one}>{one}</li>)}</ul>
@@ -96,7 +96,7 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
             </Section>
             <Section title="Revisions">
                 <Table label="Revisions" rows={[...view.revisions].reverse()} id={(each) => String(each.revision)} columns={[
-                    { title: "Revision", figure: true, of: (each) => <b>{each.revision}</b> }, { title: "Model", grow: true, of: (each) => <span class="name">{each.model}</span> },
+                    { title: "Revision", of: (each) => <b>{each.revision}</b> }, { title: "Model", grow: true, of: (each) => <span class="name">{each.model}</span> },
                     { title: "Engine", of: (each) => each.engine }, { title: "Share", figure: true, of: (each) => view.split?.[String(each.revision)] ?? (each.revision === item.revision ? "all" : "") },
                     { title: "Planned", figure: true, wide: true, of: (each) => (each.planned.requests_per_s ? `${short(each.planned.requests_per_s)} requests/s on ${many(each.planned.replicas, "replica")}` : each.planned.clients ? many(each.planned.clients, "client") : "–") },
                     { title: "First token, p95", figure: true, wide: true, of: (each) => (each.planned.ttft_p95_s.mid ? seconds(each.planned.ttft_p95_s.mid) : "–") },

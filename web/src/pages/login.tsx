@@ -1,7 +1,7 @@
 // Logging in: by a name and its password, by single sign-on where the server has it, with a token, or as the first administrator.
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask, caller, farewell, get, post, setCsrf, setToken } from "../api";
+import { ask, caller, farewell, get, noteCookie, post, setCsrf, setToken } from "../api";
 import type { Caller, LoginGiven, SignOn } from "../api_types";
 import { useStore } from "../live";
 import { Field, Form, Trouble } from "../parts";
@@ -9,6 +9,7 @@ import { begin, finish, returned } from "../sign_on";
 
 function enter(given: LoginGiven): void {
     setToken("");
+    noteCookie(true);
     setCsrf(given.csrf ?? "");
     farewell.value = "";
     caller.value = given.caller;

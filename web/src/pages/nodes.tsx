@@ -5,7 +5,7 @@ import type { FleetGpus, HealthCheck, Node, NodeGpus, NodeGpuSeries, NodeList, R
 import { Chart } from "../chart";
 import { bytes, count, milli, percent, seconds, short, words } from "../format";
 import { useLive } from "../live";
-import { Answer, Bar, Do, Empty, Facts, runLink, Section, State, Table, When } from "../parts";
+import { Answer, Do, Empty, Facts, runLink, Section, State, Table, When } from "../parts";
 
 const value = (board: ReportedGpu, name: string): number | undefined => board.values?.[name];
 const kFine = new Set(["idle", "app_clocks", "sw_power_cap", "display"]);
@@ -107,17 +107,17 @@ function Boards({ of }: { of: ReportedGpu[] }): VNode {
             { title: "GPU", of: (board) => <b>{board.index}{board.gpu_instance >= 0 && board.mig_profile ? ` ${board.mig_profile}` : ""}</b> },
             { title: "Model", grow: true, of: (board) => <span title={board.uuid ?? ""}>{board.name}</span> },
             { title: "State", of: (board) => <State of={board.state || "ok"} why={board.stuck_call} /> },
-            { title: "Does", of: (board) => words(board.used_as || "") },
-            { title: "Busy", figure: true, of: (board) => <><Of board={board} name="utilization" show={percent} /><Bar share={value(board, "utilization") ?? 0} tone="busy" /></> },
-            { title: "SM", figure: true, wide: true, of: (board) => <Of board={board} name="sm_active" show={percent} /> },
-            { title: "Tensor", figure: true, wide: true, of: (board) => <Of board={board} name="tensor_active" show={percent} /> },
+            { title: "Busy", figure: true, of: (board) => <Of board={board} name="utilization" show={percent} /> },
             { title: "Memory", figure: true, of: (board) => <><Of board={board} name="memory_used" show={bytes} /> <span class="dim">of {bytes(value(board, "memory_size"))}</span></> },
             { title: "Temperature", figure: true, of: (board) => <Of board={board} name="temperature_gpu" show={celsius} /> },
             { title: "Power", figure: true, of: (board) => <><Of board={board} name={value(board, "power_instant") !== undefined ? "power_instant" : "power_average"} show={watts} /> <span class="dim">of {short(value(board, "power_limit"))} W</span></> },
-            { title: "Clock", figure: true, wide: true, of: (board) => <Of board={board} name="clock_sm" show={(told) => `${count(Math.round(told / 1e6))} MHz`} /> },
-            { title: "Held back by", of: (board) => heldBy(board).map((each) => <span key={each.reason} class={each.usual ? "dim" : "warn"}>{each.reason} </span>) },
-            { title: "Xids", wide: true, of: (board) => board.xids.map((each) => <span key={each.code} class="warn" title={`${each.count} times, last ${seconds(Math.round(each.ago_s))} ago`}>{each.code} </span>) },
             { title: "Held by", of: (board) => <Holders board={board} /> },
+            { title: "Held back by", of: (board) => heldBy(board).map((each) => <span key={each.reason} class={each.usual ? "dim" : "warn"}>{each.reason} </span>) },
+            { title: "Does", of: (board) => words(board.used_as || "") },
+            { title: "SM", figure: true, wide: true, of: (board) => <Of board={board} name="sm_active" show={percent} /> },
+            { title: "Tensor", figure: true, wide: true, of: (board) => <Of board={board} name="tensor_active" show={percent} /> },
+            { title: "Clock", figure: true, wide: true, of: (board) => <Of board={board} name="clock_sm" show={(told) => `${count(Math.round(told / 1e6))} MHz`} /> },
+            { title: "Xids", wide: true, of: (board) => board.xids.map((each) => <span key={each.code} class="warn" title={`${each.count} times, last ${seconds(Math.round(each.ago_s))} ago`}>{each.code} </span>) },
         ]}><Empty>The agent tells of no GPU.</Empty></Table>
     );
 }

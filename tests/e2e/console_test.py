@@ -140,10 +140,11 @@ def test_single_sign_on(t):
 
 
 def test_the_first_administrator(t):
-    """The one moment at which nobody can help: the server is new, and a person has a token from its output."""
-    t.up()
+    """The one moment at which nobody can help: the server is new, and a person has a token from its output. Over TLS."""
+    up = t.up("--listen", "0.0.0.0:0", "--tls", "auto")
+    said = wait_for("the token is told", lambda: (lambda text: text if "--setup" in text else None)(open(up.out_path).read()))
     with browser(t) as b:
-        b("goto", url=url(t) + "/")
+        b("goto", url=re.sub(r"//[^:/]+", "//127.0.0.1", url(t)) + "/")
         b.click("Nobody is here yet: make the first administrator")
         b.fill("Token", "not the token")
         b.fill("Name", "root")
@@ -151,6 +152,23 @@ def test_the_first_administrator(t):
         b.click("Make the administrator")
         b("wait", css=".trouble")
         check("stoker up" in b.text(), b.text())
+        b.fill("Token", said.split("--setup ")[1].split()[0])
+        b.click("Make the administrator")
+        b("wait", css="header nav")
+        b.page("#/access?view=people")
+        b("wait", css="main td .name")
+        check(b("text", css="main td .name") == "root" and b("texts", css="main tbody tr td:nth-child(4)") == ["1"], "one login, not two: " + b.text())
+        # Somebody new can come in at once, and does.
+        b.fill("Name", "ben")
+        b.fill("First password", "yet another long word")
+        b.click("Make")
+        b.see("developer of default/default")
+        b.click("Log out")
+        b.fill("Name", "ben")
+        b.fill("Password", "yet another long word")
+        b.click("Log in")
+        b("wait", css="header nav")
+        check("ben" in b.text("header"), b.text("header"))
 
 
 def test_a_file_becomes_a_run_that_is_seen_to_its_end(t):

@@ -77,7 +77,7 @@ function Budgets(): VNode {
                     <Table label="Budgets" rows={list.items} id={(each) => `${each.scope} ${each.unit}`} columns={[
                         { title: "Of", grow: true, of: (each) => each.scope_name ?? each.scope },
                         { title: "Used this month", figure: true, of: (each) => budgetWords(each).used },
-                        { title: "Of", figure: true, of: (each) => budgetWords(each).limit },
+                        { title: "Limit", figure: true, of: (each) => budgetWords(each).limit },
                         { title: "Share", quiet: true, of: (each) => <><Bar share={budgetWords(each).share} /> {percent(budgetWords(each).share)}</> },
                         { title: "Goes at", figure: true, wide: true, of: (each) => (each.rate_micro_per_h ? `${each.unit === "usd" ? money(each.rate_micro_per_h) : hours(each.rate_micro_per_h / 1e6)}/h` : "–") },
                         { title: "Used up", figure: true, of: (each) => <When at={each.ends_at} /> },

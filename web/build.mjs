@@ -34,6 +34,7 @@ const common = {
     logLevel: "warning",
 };
 
+const versions = JSON.parse(readFileSync(join(here, "package.json"), "utf8")).dependencies, bundled = Object.keys(versions).sort();
 const words = process.argv.slice(2);
 if (words.includes("--tests")) {
     const folder = join(here, "test");
@@ -48,8 +49,12 @@ if (words.includes("--tests")) {
 } else {
     const out = words.includes("--out") ? words[words.indexOf("--out") + 1] : join(here, "dist");
     mkdirSync(out, { recursive: true });
-    await build({ ...common, entryPoints: [join(src, "main.tsx")], outfile: join(out, "app.js"), format: "iife", minify: true });
+    const banner = { js: `/*! with ${bundled.join(" and ")}: licenses.txt beside this file */` };
+    await build({ ...common, banner, entryPoints: [join(src, "main.tsx")], outfile: join(out, "app.js"), format: "iife", minify: true });
     const style = await build({ ...common, entryPoints: [join(src, "app.css")], minify: true, write: false });
     writeFileSync(join(out, "app.css"), style.outputFiles[0].text);
     copyFileSync(join(src, "index.html"), join(out, "index.html"));
+    // What is passed on has its notice with it.
+    writeFileSync(join(out, "licenses.txt"), bundled.map((name) =>
+        `${name} ${versions[name]}\n\n${readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8").trim()}\n`).join("\n\n"));
 }

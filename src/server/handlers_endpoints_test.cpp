@@ -166,6 +166,9 @@ TEST_F(EndpointsApiTest, TheConsoleComesWithItsPolicy) {
     for (const char* path : {"/console/", "/console/none.js", "/console/../catalog/gpus.tsv", "/console/index.html/x"})
         EXPECT_EQ(ask("GET", path).status, 404) << path;
     EXPECT_EQ(ask("POST", "/").status, 404);
+    // What is passed on has the notices of those who wrote it.
+    EXPECT_THAT(ask("GET", "/console/licenses.txt").body, HasSubstr("Leon Sorokin"));
+    EXPECT_EQ(ask("GET", "/console/licenses.txt").content_type, "text/plain; charset=utf-8");
 }
 
 }  // namespace

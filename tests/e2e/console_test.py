@@ -34,10 +34,10 @@ def test_what_is_embedded_is_what_the_sources_build(t):
     out = os.path.join(t.base, "dist")
     done = subprocess.run(["node", "build.mjs", "--out", out], cwd=WEB, capture_output=True, text=True, timeout=120)
     check(done.returncode == 0, done.stderr[-2000:])
-    for name in ("index.html", "app.js", "app.css"):
+    for name in ("index.html", "app.js", "app.css", "licenses.txt"):
         check((WEB / "dist" / name).read_bytes() == pathlib.Path(out, name).read_bytes(),
               f"web/dist/{name} is not what web/src builds: (cd web && npm ci && npm run build), and commit it")
-    check(sorted(os.listdir(WEB / "dist")) == ["app.css", "app.js", "index.html"], str(os.listdir(WEB / "dist")))
+    check(sorted(os.listdir(WEB / "dist")) == ["app.css", "app.js", "index.html", "licenses.txt"], str(os.listdir(WEB / "dist")))
 
 
 def test_what_it_reads_is_in_the_api(t):

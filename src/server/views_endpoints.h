@@ -1,6 +1,8 @@
 // What the API says about endpoints, and what requests about them and about posted files carry. As in views.h.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -68,6 +70,9 @@ struct EndpointRollbackBody {
 // Of a FileBody or a DeployBody.
 template <class Body>
 Status has_text(const Body& body) {
+    constexpr std::ptrdiff_t kMost = 65'536;  // characters, as the schema counts them
+    if (std::count_if(body.text.begin(), body.text.end(), [](char c) { return (c & 0xC0) != 0x80; }) > kMost)
+        return Error(ErrorKind::invalid, "text is longer than 65536 characters", {}, "a workload file is some lines");
     if (!body.text.empty()) return done();
     return Error(ErrorKind::invalid, "text is missing: the file itself", {}, "send {\"text\": \"kind: training...\"}");
 }

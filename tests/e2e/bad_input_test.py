@@ -104,7 +104,7 @@ def operations(api):
     """(method, path that exists, its query parameters, whether it takes a body) of every operation."""
     document = api.json("GET", "/api/v1/openapi.json")
     for shape, item in document["paths"].items():
-        path = shape.replace("{run}", "r-1").replace("{node}", "nosuchnode").replace("{path}", "nosuchfile").replace("{version}", "99").replace("{key}", "k-99").replace("{user}", "u-99")
+        path = shape.replace("{run}", "r-1").replace("{node}", "nosuchnode").replace("{path}", "nosuchfile").replace("{version}", "99").replace("{key}", "k-99").replace("{user}", "u-99").replace("{endpoint}", "none")
         shared = item.get("parameters", [])
         for method, operation in item.items():
             if method in ("get", "post", "put", "patch", "delete"):

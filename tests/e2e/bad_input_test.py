@@ -166,7 +166,7 @@ def test_every_route_refuses_what_it_cannot_take(t):
             api.problem((401, 429), method, path, None, {"Authorization": "Bearer " + "0" * 64})
             status, head, _ = api.call(method, path, None, {"Authorization": ""})
             check(status in (401, 429), f"{method} {path} without a token: {status}")
-    for path in ("/", "/api", "/api/v2/runs", "/api/v1/run", "/api/v1/runs/", "/api/v1/runs/r-1/x", "//", "/%2e%2e/etc/passwd",
+    for path in ("/consol", "/console/", "/console/none.js", "/api", "/api/v2/runs", "/api/v1/run", "/api/v1/runs/", "/api/v1/runs/r-1/x", "//", "/%2e%2e/etc/passwd",
                  "/api/v1/runs/r-999999", "/api/v1/runs/r-0", "/api/v1/runs/r--1", "/api/v1/runs/%FF", "/api/v1/runs/r-1/artifacts/%2e%2e%2f%2e%2e%2fstoker.db"):
         api.problem((400, 404), "GET", path)
     for key in ("", "x" * 300, "a b", '"'):

@@ -46,7 +46,8 @@ constexpr auto kRoomPause = std::chrono::seconds(20);
 // Behind what waits all users' jobs are looked through, for numbers alone: not a fiftieth of a processor for that, too.
 constexpr int kRestOfRoom = 20;
 constexpr std::size_t kMostFacts = 1000;
-// At files in one of these looks: of more gangs each is looked at less often, and the queue says once a second what began.
+// At files in one of these looks: of more gangs each is looked at less often, and the queue says once a second what
+// began.
 constexpr std::size_t kMostLooks = 64;
 class SlurmDriver final : public LocalAnswers<Driver> {
 public:

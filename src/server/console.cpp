@@ -1,5 +1,7 @@
 #include "server/console.h"
 
+#include <map>
+
 #include <fmt/format.h>
 
 #include "base/embedded.h"
@@ -32,6 +34,18 @@ std::string origin_of(std::string_view url) {
     return plain ? std::string(origin) : std::string();
 }
 
+// Of what the binary carries, which stays as it is: hashed once.
+const std::map<std::string_view, std::string>& tags() {
+    static const auto all = [] {
+        std::map<std::string_view, std::string> made;
+        for (const EmbeddedFile& file : embedded_files())
+            if (file.path.starts_with(kAssets.substr(1)))
+                made[file.path] = fmt::format("\"{}\"", hex(sha256(file.bytes)).substr(0, 16));
+        return made;
+    }();
+    return all;
+}
+
 }  // namespace
 
 bool answer_console(Exchange& exchange, const std::string& sign_on) {
@@ -42,7 +56,7 @@ bool answer_console(Exchange& exchange, const std::string& sign_on) {
     if (request.method != "GET" && request.method != "HEAD") return false;
     const EmbeddedFile* file = find_embedded(page ? std::string("console/index.html") : std::string(path.substr(1)));
     if (file == nullptr) return false;
-    const std::string tag = fmt::format("\"{}\"", hex(sha256(file->bytes)).substr(0, 16));
+    const std::string& tag = tags().at(file->path);
     HttpResponse response{.status = 200, .content_type = std::string(type_of(file->path)), .headers = {}, .body = ""};
     response.headers.add("ETag", tag);
     // Asked for each time, and hardly ever sent twice: after an upgrade the page is the one of the new server.

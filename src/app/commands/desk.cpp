@@ -25,11 +25,11 @@ constexpr std::size_t kMostName = 80, kMostPaths = 10'000;
 
 class CommandDesk final : public Desk {
 public:
-    CommandDesk(std::string folder, std::string catalog_dir, std::string today)
-        : folder_(std::move(folder)), catalog_dir_(std::move(catalog_dir)), today_(std::move(today)) {}
+    CommandDesk(std::string folder, std::string catalog_dir)
+        : folder_(std::move(folder)), catalog_dir_(std::move(catalog_dir)) {}
 
     Result<std::string> plan(const PostedFile& file) override {
-        return at_desk<std::string>(file, [](Session& session, const std::string& path) -> Result<std::string> {
+        return at_desk(file, [](Session& session, const std::string& path) -> Result<std::string> {
             Args args;
             args.positional = {path};
             TRY(CommandOutput output, plan_command().run(session, args));
@@ -38,26 +38,25 @@ public:
     }
 
     Result<std::string> run_of(const PostedFile& file) override {
-        return at_desk<std::string>(file, [](Session& session, const std::string& path) -> Result<std::string> {
+        return at_desk(file, [](Session& session, const std::string& path) -> Result<std::string> {
             TRY(const LoadedRun loaded, load_run_file(session, path, {.source = false}));
             return canonical_json(loaded.spec);
         });
     }
 
     Result<std::string> deploy(const PostedEndpoint& endpoint) override {
-        return at_desk<std::string>(
-            endpoint.file, [&](Session& session, const std::string& path) -> Result<std::string> {
-                Args args;
-                args.positional = {path};
-                args.add("endpoint", "");
-                args.add("folder", folder_);
-                if (endpoint.least) args.add("least", std::to_string(*endpoint.least));
-                if (endpoint.most) args.add("most", std::to_string(*endpoint.most));
-                TRY(const CommandOutput output,
-                    deploy_endpoint_file(session, args, {.project = endpoint.project, .user = endpoint.user}));
-                TRY(const Document said, Document::parse_json(output.out, "deploy"));
-                return said.root().find("endpoint")->text;
-            });
+        return at_desk(endpoint.file, [&](Session& session, const std::string& path) -> Result<std::string> {
+            Args args;
+            args.positional = {path};
+            args.add("endpoint", "");
+            args.add("folder", folder_);
+            if (endpoint.least) args.add("least", std::to_string(*endpoint.least));
+            if (endpoint.most) args.add("most", std::to_string(*endpoint.most));
+            TRY(const CommandOutput output,
+                deploy_endpoint_file(session, args, {.project = endpoint.project, .user = endpoint.user}));
+            TRY(const Document said, Document::parse_json(output.out, "deploy"));
+            return said.root().find("endpoint")->text;
+        });
     }
 
     TemplateList templates() override {
@@ -69,8 +68,8 @@ public:
 
 private:
     // One file, as if it lay where its work is to run, and nothing beside it.
-    template <class T>
-    Result<T> at_desk(const PostedFile& file, const std::function<Result<T>(Session&, const std::string&)>& ask) {
+    Result<std::string> at_desk(const PostedFile& file,
+                                const std::function<Result<std::string>(Session&, const std::string&)>& ask) {
         TRY(const std::string path, path_of(file));
         TRY_VOID(remember(path));
         if (at_once_.fetch_add(1) >= kMostAtOnce) {
@@ -81,7 +80,7 @@ private:
         Session session;
         session.format = Format::json;
         session.quiet = true;
-        session.today = today_.empty() ? today() : today_;
+        session.today = today();
         session.catalog_dir = catalog_dir_;
         session.given[path] = file.text;
         auto answer = ask(session, path);
@@ -130,7 +129,7 @@ private:
         return (folder / name).lexically_normal().string();
     }
 
-    const std::string folder_, catalog_dir_, today_;
+    const std::string folder_, catalog_dir_;
     std::atomic<int> at_once_{0};
     std::mutex mutex_;  // guards paths_
     std::set<std::string> paths_;
@@ -138,8 +137,8 @@ private:
 
 }  // namespace
 
-std::shared_ptr<Desk> make_desk(std::string folder, std::string catalog_dir, std::string today) {
-    return std::make_shared<CommandDesk>(std::move(folder), std::move(catalog_dir), std::move(today));
+std::shared_ptr<Desk> make_desk(std::string folder, std::string catalog_dir) {
+    return std::make_shared<CommandDesk>(std::move(folder), std::move(catalog_dir));
 }
 
 }  // namespace stoker

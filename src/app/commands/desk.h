@@ -8,7 +8,7 @@
 
 namespace stoker {
 
-// `folder`: of the server's state, where its endpoints are. `catalog_dir`, `today`: of Session.
-std::shared_ptr<Desk> make_desk(std::string folder, std::string catalog_dir, std::string today);
+// `folder`: of the server's state, where its endpoints are. `catalog_dir`: of Session.
+std::shared_ptr<Desk> make_desk(std::string folder, std::string catalog_dir);
 
 }  // namespace stoker

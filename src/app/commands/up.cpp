@@ -316,7 +316,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .health_gate = health_gate_of(args),
                                     .node_check = std::move(check),
                                     .gpus = fleet,
-                                    .desk = make_desk(folder, session.catalog_dir, ""),
+                                    .desk = make_desk(folder, session.catalog_dir),
                                     .overrides = config_overrides_of(args),
                                     .config = std::move(config),
                                     .catalog = catalog,

@@ -11,10 +11,7 @@ namespace stoker {
 namespace {
 
 std::string metadata(const std::string& name) {
-    return fmt::format(
-        "metadata:\n  name: {0}\n  labels:\n    app.kubernetes.io/name: {0}\n    app.kubernetes.io/managed-by: "
-        "stoker\n",
-        name);
+    return fmt::format("metadata:\n  name: {}\n  labels:\n{}", name, indented(labels(name), "    "));
 }
 
 // A pod that asks for no device may still stand on a GPU node, and keep it from being given back.
@@ -88,9 +85,8 @@ std::string front_manifests(const Deployment& d) {
         "---\n# What stands before the model: it needs no GPU, and scales apart from it.\napiVersion: apps/v1\nkind: "
         "Deployment\n{0}spec:\n  replicas: {1}\n  selector: {{matchLabels: {{app.kubernetes.io/name: {2}}}}}\n"
         "  strategy: {{type: RollingUpdate, rollingUpdate: {{maxSurge: 1, maxUnavailable: 0}}}}\n"
-        "  template:\n    metadata:\n      labels:\n        app.kubernetes.io/name: {2}\n"
-        "        app.kubernetes.io/managed-by: stoker\n    spec:\n{3}",
-        metadata(name), front.replicas, name, indented(pod_of(d, name), "      "));
+        "  template:\n    metadata:\n      labels:\n{3}    spec:\n{4}",
+        metadata(name), front.replicas, name, indented(labels(name), "        "), indented(pod_of(d, name), "      "));
     out += fmt::format(
         "---\n# Who calls comes here.\napiVersion: v1\nkind: Service\n{}spec:\n  type: ClusterIP\n  selector:\n"
         "    app.kubernetes.io/name: {}\n  ports:\n  - {{name: http, port: 80, targetPort: http}}\n",

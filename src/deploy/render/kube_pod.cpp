@@ -255,8 +255,12 @@ PodToWrite serving_pod(const Deployment& d, std::string_view engine) {
     return pod;
 }
 
+std::string labels(const std::string& name) {
+    return fmt::format("app.kubernetes.io/name: {}\napp.kubernetes.io/managed-by: stoker\n", name);
+}
+
 std::string labels(const Deployment& d) {
-    return fmt::format("app.kubernetes.io/name: {}\napp.kubernetes.io/managed-by: stoker\n", dns_label(d.name, 50));
+    return labels(dns_label(d.name, 50));
 }
 
 std::string checkpoint_claim(const Deployment& d) {

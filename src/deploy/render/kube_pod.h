@@ -38,7 +38,8 @@ PodToWrite serving_pod(const Deployment& deployment, std::string_view engine);
 // Of one of several independent shares.
 PodToWrite share_pod(const Deployment& deployment);
 
-std::string labels(const Deployment& deployment);  // two lines, from column 0
+std::string labels(const std::string& name);       // two lines, from column 0
+std::string labels(const Deployment& deployment);  // of its own objects
 // The claim that the checkpoints of all nodes go to; empty: there are none.
 std::string checkpoint_claim(const Deployment& deployment);
 

@@ -64,7 +64,7 @@ void fix_framework(Workload& workload, const std::vector<const RenderTarget*>& t
 }
 
 // What an endpoint alone is told.
-constexpr std::array<const char*, 5> kOfEndpoints = {"endpoint", "least", "most", "idle", "folder"};
+constexpr std::array<const char*, 5> kOfEndpoints = {"weights", "endpoint", "least", "most", "idle", "folder"};
 
 // Nothing is said of files: what is wanted is the thing itself.
 bool asks_for_files(const Args& args) {
@@ -337,7 +337,8 @@ CliCommand deploy_command() {
                      "stoker deploy train.yaml --diff out --target slurm",
                      "stoker deploy train.yaml --explain --target slurm",
                      "stoker deploy examples/tiny-gpt.yaml --render - --target local", "stoker deploy --list",
-                     "stoker deploy endpoint.yaml --least 0 --most 4"},
+                     "stoker deploy endpoint.yaml --least 0 --most 4",
+                     "stoker deploy endpoint.yaml --weights llama-3-8b@2"},
         .options = {{.name = "render",
                      .value = "DIR",
                      .help = "write the target's files into this folder; -: to stdout",

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "app/client/client.h"
+#include "app/commands/models_registry.h"
 #include "base/api_time.h"
 #include "base/codec.h"
 #include "base/text.h"
@@ -104,6 +105,46 @@ std::string tokenizer_in(const RunSpec& spec) {
     return "";
 }
 
+// A replica begins with fetching a version of the registry; the number is settled here, so that a revision stays what
+// it is when a newer version comes.
+Status take_weights(const Args& args, const std::string& named, const Workload& workload, const std::string& folder,
+                    const Deployment& deployment, RunSpec& spec, EndpointRevision& fresh) {
+    TRY(const std::string url, registry_url(args));
+    TRY(ModelRegistry registry, ModelRegistry::open(url));
+    TRY(const ModelRef ref, read_model_ref(named));
+    TRY(const ModelVersion version, registry.find(ref));
+    const auto uses = [](const std::string& word) {
+        return word.find("{weights}") != std::string::npos || word.find("$MODEL") != std::string::npos ||
+               word.find("${MODEL") != std::string::npos;
+    };
+    if (std::none_of(spec.command.begin(), spec.command.end(), uses))
+        return Error(ErrorKind::invalid, "run.command does not say where the weights stand", workload.pos,
+                     "write {weights} there, or $MODEL in a script");
+    const WeightsHeader& header = version.header;
+    const auto differs = [](double said, int planned) {
+        return said > 0 && planned > 0 && std::lround(said) != planned;
+    };
+    if (differs(header.layers, deployment.model.layers) || differs(header.hidden, deployment.model.hidden))
+        return Error(
+            ErrorKind::conflict,
+            fmt::format("{} has {:.0f} layers of {:.0f}, the model that was planned has {} of {}", version.ref(),
+                        header.layers, header.hidden, deployment.model.layers, deployment.model.hidden),
+            workload.pos, fmt::format("stoker models show {} --workload prints a file for it", version.ref()));
+    spec.command = with_weights(version, url, std::move(spec.command));
+    // The gateway counts tokens by the model's own tokenizer, wherever replicas are.
+    for (const ModelFile& file : version.files) {
+        if (file.path != "tokenizer.json" && !file.path.ends_with("/tokenizer.json")) continue;
+        TRY(const std::string text, registry.read(version, file.path, 64u << 20));
+        const std::string kept = fmt::format("{}/tokenizers/{}.json", folder, file.chunks.front().substr(0, 20));
+        std::error_code code;
+        std::filesystem::create_directories(std::filesystem::path(kept).parent_path(), code);
+        TRY_VOID(write_file_atomic(kept, text));
+        if (tokens::load_tokenizer(kept)) fresh.tokenizer = kept;
+        break;
+    }
+    return done();
+}
+
 bool names_a_port(const RunSpec& spec, const ServingTemplate& row) {
     const auto has = [&](const std::string& word) {
         return word.find("{port}") != std::string::npos || word.find("$" + row.port_variable) != std::string::npos ||
@@ -183,6 +224,10 @@ Result<std::optional<double>> idle_option(const Args& args) {
 const std::vector<OptionSpec>& endpoint_options() {
     static const std::vector<OptionSpec> options = {
         {.name = "endpoint", .help = "make it an endpoint, or a new revision of the one of its name (kind: inference)"},
+        {.name = "weights",
+         .value = "NAME[@N]",
+         .help = "of an endpoint: a version of the registry of models; each replica fetches it where it runs"},
+        {.name = "registry", .value = "URL", .help = "with --weights: where models lie (STOKER_MODELS)"},
         {.name = "least", .value = "N", .help = "of an endpoint: replicas at least, 0 lets it sleep (1)"},
         {.name = "most", .value = "N", .help = "of an endpoint: replicas at most (twice the plan's)"},
         {.name = "idle",
@@ -215,7 +260,7 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
         engine = "command";
     }
     TRY(const ServingTemplate* row, find_serving_template(engine));
-    TRY(const RunSpec spec, replica_of(deployment, *row, workload, folder_of(path)));
+    TRY(RunSpec spec, replica_of(deployment, *row, workload, folder_of(path)));
     if (!names_a_port(spec, *row))
         return Error(ErrorKind::invalid, "run.command does not say where its port stands", workload.pos,
                      fmt::format("write {{port}} there, or ${} in a script", row->port_variable));
@@ -228,8 +273,12 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
 
     TRY(const std::optional<double> idle_s, idle_option(args));
 
-    EndpointRevision fresh{.engine = engine, .spec = canonical_json(spec), .promise = promise};
+    EndpointRevision fresh{.engine = engine, .promise = promise};
     fresh.tokenizer = tokenizer_in(spec);
+    TRY(const std::string endpoint_folder, endpoints_path(args));
+    if (const auto weights = args.get("weights"))
+        TRY_VOID(take_weights(args, *weights, workload, endpoint_folder, deployment, spec, fresh));
+    fresh.spec = canonical_json(spec);
     // A script names the model as the plan does; of a command it is what its server lists first.
     if (deployment.command.empty()) fresh.model = deployment.model.name;
     if (promise.max_sequences > 0) fresh.max_outstanding = static_cast<int>(promise.max_sequences);
@@ -245,32 +294,32 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
         TRY(const std::string text, session.read_source(path));
         fresh.source += " sha256:" + hex(sha256(text)).substr(0, 12);
     }
-    TRY(const std::string folder, endpoints_path(args));
     bool changed = true;
     int number = 0;
-    TRY(const Endpoint endpoint, EndpointFolder(folder).change(deployment.name, true, [&](Endpoint& there) -> Status {
-        const bool is_new = there.revisions.empty();
-        if (is_new) there.project = owner.project, there.user = owner.user;
-        if (!owner.project.empty() && there.project != owner.project)
-            return Error(ErrorKind::conflict, fmt::format("the name {} is taken", there.name), {},
-                         "another name: in the file");
-        TRY_VOID(set_bounds(there, is_new || args.has("least") ? std::optional(least) : std::nullopt,
-                            is_new || args.has("most") ? std::optional(most) : std::nullopt, idle_s));
-        there.stopped = false;
-        const EndpointRevision* now = there.find(there.current);
-        if (now != nullptr && now->spec == fresh.spec && now->engine == fresh.engine && now->model == fresh.model &&
-            now->tokenizer == fresh.tokenizer) {
-            changed = false;
-            number = now->number;
+    TRY(const Endpoint endpoint,
+        EndpointFolder(endpoint_folder).change(deployment.name, true, [&](Endpoint& there) -> Status {
+            const bool is_new = there.revisions.empty();
+            if (is_new) there.project = owner.project, there.user = owner.user;
+            if (!owner.project.empty() && there.project != owner.project)
+                return Error(ErrorKind::conflict, fmt::format("the name {} is taken", there.name), {},
+                             "another name: in the file");
+            TRY_VOID(set_bounds(there, is_new || args.has("least") ? std::optional(least) : std::nullopt,
+                                is_new || args.has("most") ? std::optional(most) : std::nullopt, idle_s));
+            there.stopped = false;
+            const EndpointRevision* now = there.find(there.current);
+            if (now != nullptr && now->spec == fresh.spec && now->engine == fresh.engine && now->model == fresh.model &&
+                now->tokenizer == fresh.tokenizer) {
+                changed = false;
+                number = now->number;
+                return done();
+            }
+            for (const EndpointRevision& each : there.revisions) number = std::max(number, each.number);
+            fresh.number = ++number;
+            there.revisions.push_back(fresh);
+            there.current = number;
+            there.split.clear();
             return done();
-        }
-        for (const EndpointRevision& each : there.revisions) number = std::max(number, each.number);
-        fresh.number = ++number;
-        there.revisions.push_back(fresh);
-        there.current = number;
-        there.split.clear();
-        return done();
-    }));
+        }));
     const EndpointRevision& at = *endpoint.find(number);
     if (session.format != Format::text)
         return CommandOutput{dump(session, Json::object()

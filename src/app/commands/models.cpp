@@ -1,4 +1,4 @@
-// stoker models inspect: what files of weights hold, and on which devices they fit.
+// stoker models: what files of weights hold and on which devices they fit; those of a registry in models_registry.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "app/cards.h"
 #include "app/commands/commands.h"
+#include "app/commands/models_registry.h"
 #include "app/session.h"
 #include "base/enum_words.h"
 #include "base/text.h"
@@ -151,35 +152,21 @@ Card card_of(const WeightsHeader& header, const std::string& title) {
     return card;
 }
 
-Result<CommandOutput> run_models(Session& session, const Args& args) {
-    if (args.positional.front() != "inspect")
-        return Error(ErrorKind::invalid, fmt::format("there is no stoker models {}", args.positional.front()), {},
-                     "stoker models inspect FILE");
-    const std::vector<std::string> files(args.positional.begin() + 1, args.positional.end());
-    if (files.empty())
-        return Error(ErrorKind::invalid, "which file is to be inspected?", {}, "stoker models inspect model.gguf");
-    WeightsHeader header;
-    for (const std::string& file : files) {
-        TRY(WeightsHeader one, header_of(file));
-        if (&file == &files.front()) {
-            header = std::move(one);
-        } else {
-            TRY(header, add_shard(std::move(header), one));
-        }
-    }
+}  // namespace
+
+Result<CommandOutput> weights_page(Session& session, const Args& args, const WeightsHeader& header,
+                                   const std::string& title, const std::string& path) {
     TRY(const double asked, args.number("context", 0, 16, 1e8));
     const double context = asked > 0 ? asked : header.context > 0 ? std::min(header.context, 8192.0) : 8192;
     if (args.has("workload")) {
-        const std::string text = workload_of(header, files.front(), context);
+        const std::string text = workload_of(header, path, context);
         if (text.empty())
             return Error(ErrorKind::unsupported,
-                         fmt::format("{} does not say its shape, and no config.json is beside it", files.front()), {},
+                         fmt::format("{} does not say its shape, and no config.json is beside it", path), {},
                          "write the model's layers, hidden and heads yourself: stoker template new inference");
         return CommandOutput{text};
     }
-    TRY(const std::vector<Fit> fits, fits_of(session, header, files.front(), context, args.get_or("gpu", "")));
-    const std::string title =
-        files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1);
+    TRY(const std::vector<Fit> fits, fits_of(session, header, path, context, args.get_or("gpu", "")));
     const Card card = card_of(header, title);
     if (session.format != Format::text) {
         Json devices = Json::array();
@@ -215,35 +202,91 @@ Result<CommandOutput> run_models(Session& session, const Args& args) {
     return CommandOutput{text};
 }
 
+namespace {
+
+Result<CommandOutput> run_models(Session& session, const Args& args) {
+    if (args.positional.front() != "inspect") return run_models_registry(session, args);
+    const std::vector<std::string> files(args.positional.begin() + 1, args.positional.end());
+    if (files.empty())
+        return Error(ErrorKind::invalid, "which file is to be inspected?", {}, "stoker models inspect model.gguf");
+    WeightsHeader header;
+    for (const std::string& file : files) {
+        TRY(WeightsHeader one, header_of(file));
+        if (&file == &files.front()) {
+            header = std::move(one);
+        } else {
+            TRY(header, add_shard(std::move(header), one));
+        }
+    }
+    return weights_page(
+        session, args, header,
+        files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1),
+        files.front());
+}
+
 }  // namespace
 
 CliCommand models_command() {
     return {
         .name = "models",
-        .summary = "what files of weights hold, and on which GPUs they fit",
-        .usage = "stoker models inspect FILE... [--context N] [--gpu NAME] [--workload]",
+        .summary =
+            "files of weights: what they hold, where they fit, and a registry of versions that replicas start from",
+        .usage =
+            "stoker models inspect FILE... | push NAME PATH... | list [NAME] | show REF | pull REF [--to DIR] | "
+            "exec REF -- PROGRAM | verify REF | remove NAME@N | clean | cache",
         .description =
-            "Reads the headers of GGUF, safetensors (all files of a model together) and ONNX, and no weights. A file "
-            "that is "
-            "cut off or\n"
-            "contradicts itself is refused with the byte. The table is of one replica: the fewest devices that hold "
-            "the "
-            "weights and one\n"
-            "request, and what is left for the cache. For the shape of safetensors, config.json beside it is read.\n"
-            "--workload prints the workload file that stoker plan takes.",
+            "inspect reads the headers of GGUF, safetensors (all files of a model together) and ONNX, and no weights. "
+            "A "
+            "file that is\n"
+            "cut off or contradicts itself is refused with the byte. The table is of one replica: the fewest devices "
+            "that hold\n"
+            "the weights and one request, and what is left for the cache. For the shape of safetensors, config.json "
+            "beside it is\n"
+            "read. --workload prints the workload file that stoker plan takes.\n"
+            "The registry is a folder, a bucket of S3 or a container of Azure: --registry or STOKER_MODELS names it "
+            "(file:///FOLDER,\n"
+            "s3://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX); without either it is in the state folder of this "
+            "machine. A push that\n"
+            "was cut off goes on where it was when it is given again, and what versions share is kept once. REF is "
+            "NAME, the newest,\n"
+            "or NAME@N. exec fetches the version into the cache of this machine, keeps it there as long as PROGRAM "
+            "runs, and starts\n"
+            "it with {weights} in its words, and MODEL in its environment, being the file or folder. What nobody uses "
+            "leaves the\n"
+            "cache when others need the room (--cache-limit, STOKER_MODEL_CACHE_LIMIT; half of the disk).",
         .examples = {"stoker models inspect model.gguf",
                      "stoker models inspect llama/*.safetensors --gpu H100-SXM -o json",
-                     "stoker models inspect model.gguf --workload > endpoint.yaml"},
+                     "stoker models inspect model.gguf --workload > endpoint.yaml",
+                     "stoker models push llama-3-8b ./llama-3-8b --registry s3://models/registry",
+                     "stoker models show llama-3-8b --gpu H100-SXM",
+                     "stoker models exec llama-3-8b@2 -- vllm serve {weights}",
+                     "stoker deploy endpoint.yaml --weights llama-3-8b@2"},
         .options = {{.name = "context",
                      .value = "N",
-                     .help = "tokens of one request, prompt and answer (what the file says, 8,192 at most)"},
-                    {.name = "gpu", .value = "NAME", .help = "this one only"},
-                    {.name = "workload", .help = "print a workload file with the model's shape"}},
+                     .help =
+                         "inspect, show: tokens of one request, prompt and answer (what the file says, 8,192 at most)"},
+                    {.name = "gpu", .value = "NAME", .help = "inspect, show: this one only"},
+                    {.name = "workload", .help = "inspect, show: print a workload file with the model's shape"},
+                    {.name = "registry", .value = "URL", .help = "where models lie (STOKER_MODELS)"},
+                    {.name = "note", .value = "TEXT", .help = "push: kept with the version"},
+                    {.name = "to",
+                     .value = "DIR",
+                     .help = "pull: this folder, which is made, instead of the cache",
+                     .completes = "dir"},
+                    {.name = "cache",
+                     .value = "DIR",
+                     .help =
+                         "pull, exec, cache: where weights are kept (STOKER_MODEL_CACHE, else ~/.cache/stoker/models)",
+                     .completes = "dir"},
+                    {.name = "cache-limit",
+                     .value = "SIZE",
+                     .help = "pull, exec, cache: of all versions there; cache removes what is beyond it"}},
         .min_positional = 1,
         .max_positional = 1000,
-        .subcommands = {"inspect"},
+        .subcommands = {"inspect", "push", "list", "show", "pull", "exec", "verify", "remove", "clean", "cache"},
         .run = run_models,
-        .completes = "file"};
+        .completes = "file",
+        .takes_program = true};
 }
 
 }  // namespace stoker

@@ -64,7 +64,7 @@ void fix_framework(Workload& workload, const std::vector<const RenderTarget*>& t
 }
 
 // What an endpoint alone is told.
-constexpr std::array<const char*, 5> kOfEndpoints = {"weights", "endpoint", "least", "most", "idle", "folder"};
+constexpr std::array<const char*, 6> kOfEndpoints = {"weights", "endpoint", "least", "most", "idle", "folder"};
 
 // Nothing is said of files: what is wanted is the thing itself.
 bool asks_for_files(const Args& args) {

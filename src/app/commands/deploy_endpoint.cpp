@@ -130,7 +130,7 @@ Status take_weights(const Args& args, const std::string& named, const Workload& 
             fmt::format("{} has {:.0f} layers of {:.0f}, the model that was planned has {} of {}", version.ref(),
                         header.layers, header.hidden, deployment.model.layers, deployment.model.hidden),
             workload.pos, fmt::format("stoker models show {} --workload prints a file for it", version.ref()));
-    spec.command = with_weights(version, url, std::move(spec.command));
+    spec.command = with_weights(args, version, url, std::move(spec.command));
     // The gateway counts tokens by the model's own tokenizer, wherever replicas are.
     for (const ModelFile& file : version.files) {
         if (file.path != "tokenizer.json" && !file.path.ends_with("/tokenizer.json")) continue;
@@ -228,6 +228,11 @@ const std::vector<OptionSpec>& endpoint_options() {
          .value = "NAME[@N]",
          .help = "of an endpoint: a version of the registry of models; each replica fetches it where it runs"},
         {.name = "registry", .value = "URL", .help = "with --weights: where models lie (STOKER_MODELS)"},
+        {.name = "cache",
+         .value = "DIR",
+         .help = "with --weights: where each machine keeps them (STOKER_MODEL_CACHE, else ~/.cache/stoker/models)",
+         .completes = "dir"},
+        {.name = "cache-limit", .value = "SIZE", .help = "with --weights: of all that is kept there"},
         {.name = "least", .value = "N", .help = "of an endpoint: replicas at least, 0 lets it sleep (1)"},
         {.name = "most", .value = "N", .help = "of an endpoint: replicas at most (twice the plan's)"},
         {.name = "idle",

@@ -391,12 +391,18 @@ Result<std::string> registry_url(const Args& args) {
     return "file://" + std::filesystem::absolute(folder).lexically_normal().string() + "/models";
 }
 
-std::vector<std::string> with_weights(const ModelVersion& version, const std::string& registry,
+std::vector<std::string> with_weights(const Args& args, const ModelVersion& version, const std::string& registry,
                                       std::vector<std::string> command) {
     std::error_code code;
     std::string self = std::filesystem::read_symlink("/proc/self/exe", code).string();
     if (code || self.empty()) self = "stoker";
-    std::vector<std::string> words{self, "models", "exec", version.ref(), "--registry", registry, "--"};
+    std::vector<std::string> words{self, "models", "exec", version.ref(), "--registry", registry};
+    // A replica has its run's environment, not that of who deploys it.
+    const std::string cache = args.get_or("cache", environment_word("STOKER_MODEL_CACHE"));
+    const std::string limit = args.get_or("cache-limit", environment_word("STOKER_MODEL_CACHE_LIMIT"));
+    if (!cache.empty()) words.insert(words.end(), {"--cache", std::filesystem::absolute(cache).string()});
+    if (!limit.empty()) words.insert(words.end(), {"--cache-limit", limit});
+    words.emplace_back("--");
     words.insert(words.end(), std::make_move_iterator(command.begin()), std::make_move_iterator(command.end()));
     return words;
 }

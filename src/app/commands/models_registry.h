@@ -18,7 +18,7 @@ Result<CommandOutput> weights_page(Session& session, const Args& args, const Wei
 // --registry, STOKER_MODELS, or the folder models/ of the state folder.
 Result<std::string> registry_url(const Args& args);
 // The words that start a program with the weights of a version, on any machine that has this binary at its path.
-std::vector<std::string> with_weights(const ModelVersion& version, const std::string& registry,
+std::vector<std::string> with_weights(const Args& args, const ModelVersion& version, const std::string& registry,
                                       std::vector<std::string> command);
 
 }  // namespace stoker

@@ -169,7 +169,7 @@ Result<std::vector<std::string>> ModelRegistry::names() {
     TRY_VOID(store_->list(std::string(kModels), [&](const ObjectInfo& item) {
         const std::string_view rest = std::string_view(item.key).substr(kModels.size());
         if (const std::size_t slash = rest.find('/'); slash != std::string_view::npos)
-            if (is_model_name(rest.substr(0, slash))) names.emplace(rest.substr(0, slash));
+            if (is_model_name(rest.substr(0, slash)) && rest.ends_with(kEnd)) names.emplace(rest.substr(0, slash));
         return names.size() < kMostVersions;
     }));
     return std::vector<std::string>(names.begin(), names.end());

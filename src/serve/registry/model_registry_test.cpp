@@ -273,6 +273,8 @@ TEST_F(Registry, ARemovedVersionTakesOnlyItsOwnChunksAndItsNumberIsGone) {
     EXPECT_EQ(push("a", "two")->version.ref(), "a@3");
     EXPECT_THAT(*registry().versions("a"), ElementsAre(1, 3));
     EXPECT_THAT(registry().find({"a", 2}).error().text(), HasSubstr("no version 2"));
+    for (const int version : {1, 3}) ASSERT_TRUE(registry().remove(*registry().find({"a", version})));
+    EXPECT_THAT(*registry().names(), IsEmpty());
 }
 
 TEST_F(Registry, NothingIsCleanedBesideAPushAndNothingPushedBesideACleaning) {

@@ -113,6 +113,14 @@ private:
                            place(form_.at, form_.tls_cert.empty() ? "tls_key" : "tls_cert"));
         for (const std::string& origin : form_.origins) add_origin(origin);
         if (form_.traces) add_traces(*form_.traces);
+        if (form_.access_log) {
+            const AccessLogForm& form = *form_.access_log;
+            o.access_log.file = path(form.file);
+            o.access_log.format = form.format.value_or(o.access_log.format);
+            if (form.max_bytes) o.access_log.max_bytes = static_cast<std::int64_t>(form.max_bytes->v);
+            at_least("max_bytes", form.max_bytes, 64 * kKiB, form.at);
+            o.access_log.keep = form.keep.value_or(o.access_log.keep);
+        }
         if (form_.shared_limits) add_shared_limits(*form_.shared_limits);
         read_pem("tls_cert", form_.tls_cert, o.certificate_pem, form_.at);
         read_pem("tls_key", form_.tls_key, o.key_pem, form_.at);

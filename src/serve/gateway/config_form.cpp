@@ -218,6 +218,18 @@ const RecordTable<GatewayForm>& gateway_table() {
                     "The environment variable that holds a header for the collector, as authorization: Bearer KEY.",
                     "COLLECTOR_HEADER");
         t.record("traces", &GatewayForm::traces, traces, "Where spans of requests go; nowhere when nothing is said.");
+        RecordTable<AccessLogForm> access("access_log",
+                                          "A line for each request, however it ended. No prompt, no answer and no "
+                                          "secret is in it; docs/guides/gateway.md has its fields.");
+        access.text("file", &AccessLogForm::file, "Where it is written; relative to this file.", "access.log")
+            .required();
+        access.choice("format", &AccessLogForm::format, {{"json", LogFormat::json}, {"logfmt", LogFormat::logfmt}},
+                      "JSON when nothing is said.", "json");
+        access.bytes("max_bytes", &AccessLogForm::max_bytes,
+                     "Then FILE becomes FILE.1, and what was that FILE.2; 64MiB.", "64MiB", 0, 64 * kGiB);
+        access.count("keep", &AccessLogForm::keep, "So many old ones; 4.", "4", 0, 1000);
+        t.record("access_log", &GatewayForm::access_log, access,
+                 "Where requests are told; nowhere when nothing is said.");
         RecordTable<TimeoutForm> times("timeouts", "How long is waited.");
         times.seconds("connect", &TimeoutForm::connect, "For an upstream to accept; 1s.", "1s", 0.01, 60);
         times.seconds("first_byte", &TimeoutForm::first_byte, "For the first byte of its answer; 120s.", "120s", 0.01,

@@ -71,6 +71,13 @@ struct TraceForm {
     std::optional<double> share;
     std::map<std::string, SourcePos> at;
 };
+struct AccessLogForm {
+    std::string file;
+    std::optional<LogFormat> format;
+    std::optional<Bytes> max_bytes;
+    std::optional<int> keep;
+    std::map<std::string, SourcePos> at;
+};
 struct TimeoutForm {
     std::optional<Seconds> connect, first_byte, silence, head, idle, slow_consumer, drain;
     std::map<std::string, SourcePos> at;
@@ -85,6 +92,7 @@ struct GatewayForm {
     std::optional<BatchForm> batches;
     std::optional<SharedLimitsForm> shared_limits;
     std::optional<TraceForm> traces;
+    std::optional<AccessLogForm> access_log;
     std::optional<TimeoutForm> timeouts;
     std::optional<Reservation> reservation;
     std::optional<BudgetPeriod> budget_period;

@@ -126,6 +126,9 @@ void Exchange::send_to(const Choices& choices, const RouteDecision& decision, bo
     attempt_us_ = last_us_ = monotonic_clock_us();
     // Before it connects, and back in leave_replica alone.
     replica_ = chosen.id;
+    if (loop_.shared().access)
+        answered_at_ =
+            choices.board ? choices.board->replicas[static_cast<std::size_t>(decision.replica)].name : chosen.url;
     route_prompt_ = decision.prompt_tokens;
     route_output_ = decision.output_tokens;
     ++replica.outstanding;

@@ -143,6 +143,7 @@ private:
     void tell_figures(const SettleRecord& record);
     void begin_trace(const HttpRequest& request);
     void tell_trace(const SettleRecord& record);
+    void tell_access(const SettleRecord& record);
     Dialect dialect() const;
     void drop_upstream();
     void ledger_failed();
@@ -206,6 +207,7 @@ private:
     std::unique_ptr<Sent> other_;
     std::vector<std::uint64_t> tried_;
     std::string attempts_text_;
+    std::string answered_at_;  // the replica of the last attempt, for the access log, where one is kept
     int attempts_ = 0;
     bool held_now_ = false;
     std::uint64_t held_id_ = 0;

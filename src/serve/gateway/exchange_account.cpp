@@ -238,6 +238,28 @@ void Exchange::tell_trace(const SettleRecord& record) {
                                    .failed = outcome != LedgerOutcome::ok && outcome != LedgerOutcome::client_cancel});
 }
 
+void Exchange::tell_access(const SettleRecord& record) {
+    const auto& access = loop_.shared().access;
+    if (!access) return;
+    access->answered(client_.access_caller(),
+                     {.request = request_id(),
+                      .model = asked_->name,
+                      .answered_by = model_->name,
+                      .replica = answered_at_,
+                      .outcome = to_string(static_cast<LedgerOutcome>(record.outcome)),
+                      .trace = trace_ ? std::string_view(trace_->own.trace) : std::string_view(),
+                      .status = record.status,
+                      .streamed = wants_stream_,
+                      .tokens_in = record.in,
+                      .tokens_cached = record.cached_in,
+                      .tokens_out = record.out,
+                      .picousd = record.charge_picousd,
+                      .attempts = record.attempts,
+                      .first_token_ms = record.ttft_ms,
+                      .duration_ms = record.duration_ms,
+                      .queued_ms = static_cast<std::uint32_t>(sample_.queue_s * 1e3)});
+}
+
 void Exchange::tell_figures(const SettleRecord& record) {
     ModelFigures& model = loop_.figures_of(*asked_);
     const auto outcome = static_cast<LedgerOutcome>(record.outcome);

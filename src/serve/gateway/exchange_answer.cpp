@@ -345,6 +345,7 @@ bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
                   ? 0
                   : model_->price.of(record.in, record.cached_in, record.out) + images_ * model_->price.image_picousd);
     tell_figures(record);
+    tell_access(record);  // before the trace, which takes its name along
     tell_trace(record);
     shared.counters.tokens_in += record.in;
     shared.counters.tokens_out += record.out;

@@ -117,6 +117,9 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, std::sha
     if (!options.traces.to.empty()) {
         TRY(shared->traces, TraceExporter::make(options.traces, options.name));
     }
+    if (!options.access_log.file.empty()) {
+        TRY(shared->access, AccessLog::open(options.access_log));
+    }
     shared->period_from_us = options.account_from_unix_us;
     shared->options = std::move(options);
     shared->set_setup(std::move(setup));
@@ -188,6 +191,7 @@ void Gateway::stop(std::chrono::steady_clock::time_point deadline) {
     for (const auto& loop : loops_) loop->stop();
     if (shared_->share) shared_->share->stop();
     shared_->traces.reset();
+    shared_->access.reset();  // what waits is written
     shared_->ledger.reset();  // all of it is written
 }
 

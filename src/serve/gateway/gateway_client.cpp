@@ -73,6 +73,10 @@ Refusal GatewayClient::late_request() {
 void GatewayClient::hear(const HttpRequest& head) {
     speaks_messages_ = wire::speaks_messages(head.path) || head.headers.find("anthropic-version");
     head_only_ = head.method == "HEAD";
+    if (loop_.shared().access) {
+        method_ = head.method;
+        path_ = head.path;
+    }
     origin_.clear();
     const auto origin = head.headers.find("origin");
     if (!origin) return;
@@ -307,7 +311,19 @@ void GatewayClient::answer(int status, std::string_view type, std::string_view b
     append_number_header(out, "content-length", static_cast<std::int64_t>(body.size()));
     append_header(out, "connection", keeps_open() ? "keep-alive" : "close");
     out.append("\r\n").append(head_only_ ? "" : body);
+    const auto& access = loop_.shared().access;
+    // What watches this gateway asks every few seconds.
+    if (access && path_ != "/healthz" && path_ != "/readyz" && path_ != "/metrics" && path_ != kLimitsPath)
+        access->other(access_caller(), {}, status);
     send_whole(out);
+}
+
+AccessCaller GatewayClient::access_caller() const {
+    return {.peer = own_ ? std::string_view("itself") : std::string_view(peer_),
+            .method = method_,
+            .path = path_,
+            .key = key_ == nullptr ? std::string_view() : std::string_view(key_->entry.name),
+            .project = key_ == nullptr ? std::string_view() : std::string_view(key_->project)};
 }
 
 void GatewayClient::refuse(const Refusal& refusal, std::string_view more_headers, std::string_view request_id) {
@@ -325,6 +341,11 @@ void GatewayClient::refuse(const Refusal& refusal, std::string_view more_headers
     append_number_header(out, "content-length", static_cast<std::int64_t>(body.size()));
     append_header(out, "connection", keeps_open() ? "keep-alive" : "close");
     out.append("\r\n").append(head_only_ ? "" : body);
+    if (const auto& access = loop_.shared().access) {
+        AccessCaller caller = access_caller();
+        if (refusal.status == 401) caller.key = caller.project = {};  // of an earlier request of the connection
+        access->refused(caller, id, refusal.status, refusal.code);
+    }
     send_whole(out);
 }
 
@@ -338,6 +359,7 @@ void GatewayClient::replay(const KeptAnswer& answer) {
     append_number_header(out, "content-length", static_cast<std::int64_t>(answer.body.size()));
     append_header(out, "connection", keeps_open() ? "keep-alive" : "close");
     out.append("\r\n").append(answer.body);
+    if (const auto& access = loop_.shared().access) access->other(access_caller(), answer.request_id, answer.status);
     send_whole(out);
 }
 

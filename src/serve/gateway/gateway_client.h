@@ -39,10 +39,13 @@ public:
     virtual bool keeps_open() const = 0;
     virtual void exchange_done(bool keep_open) = 0;  // all of the answer is queued
     void refuse(const Refusal& refusal, std::string_view more_headers = {}, std::string_view request_id = {});
+    const std::string& peer() const { return peer_; }  // its address, where an access log is kept
+    AccessCaller access_caller() const;                // of the request that is under way; lives no longer
     void append_page_headers(std::string& out) const;  // for a web page whose origin may ask
     void replay(const KeptAnswer& answer);             // of another request of the same name
 
 protected:
+    void known_as(std::string peer) { peer_ = std::move(peer); }
     void hear(const HttpRequest& head);  // in whose words it asks, and from which page
     // A browser asks with OPTIONS, without a key, what a page of another place may ask.
     static bool asks_what_may_be(const HttpRequest& head) { return head.method == "OPTIONS"; }
@@ -72,6 +75,7 @@ private:
     const bool own_;
     bool speaks_messages_ = false;       // the Anthropic API
     bool head_only_ = false;             // it asks for no body
+    std::string peer_, method_, path_;   // for the access log, where one is kept
     std::string origin_, page_headers_;  // of a page that may ask: where it comes from, and what it wants to send
 };
 

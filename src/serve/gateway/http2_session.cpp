@@ -26,7 +26,9 @@ bool is_of_connection(std::string_view name) {
 }  // namespace
 
 Http2Stream::Http2Stream(Loop& loop, Http2Session& connection, std::int32_t id, bool own)
-    : GatewayClient(loop, own), connection_(connection), id_(id), window_us_(monotonic_clock_us()) {}
+    : GatewayClient(loop, own), connection_(connection), id_(id), window_us_(monotonic_clock_us()) {
+    known_as(connection.peer());
+}
 
 void Http2Stream::begin(const HttpRequest& head, bool waits) {
     // Before the body is read: who may not ask has nothing to send.
@@ -146,6 +148,10 @@ Http2Session::Http2Session(Loop& loop, Session& session, bool own)
       since_us_(monotonic_clock_us()),
       forgiven_us_(since_us_) {
     ++loop_.shared().counters.http2_connections;
+}
+
+const std::string& Http2Session::peer() const {
+    return session_.peer();
 }
 
 void Http2Session::feed(std::string_view bytes) {

@@ -60,6 +60,7 @@ public:
     void leave();        // the connection is gone
     void cut_as_slow();  // nothing at all is read
     Http2Connection& wire() { return wire_; }
+    const std::string& peer() const;
 
     void on_head(std::int32_t stream, const HttpRequest& head, bool waits) override;
     void on_request(std::int32_t stream, HttpRequest request) override;

@@ -53,6 +53,7 @@ struct Shared {
     LimitBook limits;
     std::unique_ptr<LimitShare> share;      // null: the limits are of this gateway alone
     std::unique_ptr<TraceExporter> traces;  // null: nothing is recorded
+    std::unique_ptr<AccessLog> access;      // null: none is kept
     Counters counters;
     FigureBook figures;
     IdempotencyBook names;

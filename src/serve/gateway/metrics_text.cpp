@@ -49,6 +49,9 @@ std::string metrics_text(const Shared& shared) {
         put("spans_dropped_total", "counter", "Spans that the collector did not take in time.", figures.dropped);
         put("span_calls_failed_total", "counter", "Calls to the collector that failed.", figures.failures);
     }
+    if (shared.access)
+        put("access_lines_dropped_total", "counter", "Lines of the access log that its disk did not take in time.",
+            shared.access->dropped());
     if (shared.share) {
         const LimitShare::Figures figures = shared.share->figures();
         put("limit_asks_total", "counter", "Requests that waited for the gateway that counts limits.", figures.asked);

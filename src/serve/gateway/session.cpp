@@ -1,5 +1,6 @@
 #include "serve/gateway/session.h"
 
+#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -22,6 +23,17 @@ void free_ssl(ssl_st* tls) {
     SSL_free(tls);
 }
 
+// The address of the other end, without its port.
+std::string peer_of(int socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    char host[NI_MAXHOST] = {};
+    if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+    if (::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0)
+        return {};
+    return host;
+}
+
 }  // namespace
 
 Session::Session(Loop& loop, UniqueFd socket, bool own)
@@ -36,6 +48,7 @@ Session::Session(Loop& loop, UniqueFd socket, bool own)
         tls_.reset(SSL_new(loop_.shared().tls.get()));
         if (tls_ && SSL_set_fd(tls_.get(), socket_.get()) == 1) SSL_set_accept_state(tls_.get());
     }
+    if (loop_.shared().access) known_as(peer_of(socket_.get()));
     watched_ = EPOLLIN;
     if (!loop_.poller().add(socket_.get(), this, watched_)) dead_ = true;
 }

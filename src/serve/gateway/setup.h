@@ -17,6 +17,7 @@
 #include "govern/tenants.h"
 #include "io/segment_home.h"
 #include "serve/fleet/board.h"
+#include "serve/gateway/access_log.h"
 #include "serve/gateway/traces.h"
 
 struct ssl_ctx_st;
@@ -135,6 +136,7 @@ struct GatewayOptions {
     std::uint64_t name = 0;  // of this gateway, among others
     SharedLimits shared_limits;
     TraceOptions traces;
+    AccessLogOptions access_log;
     std::string batch_folder;  // of files and batches; empty: there are none
     int batch_at_once = 4;
     std::uint64_t batch_bytes = 10ull << 30;  // of all files

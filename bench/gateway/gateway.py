@@ -2,7 +2,7 @@
 
     python3 bench/gateway/gateway.py --stoker build/release/stoker [--rounds 5] [--seconds 4] [--cpu 1] [post] [half] [sse] [cancel]
 
-post: 1 KiB, 64 connections, with key, limits, budget and durable ledger (stoker), without the ledger (stoker-free), and plain
+post: 1 KiB, 64 connections, with key, limits, budget and durable ledger (stoker), without the ledger (stoker-free), with an access log as well (stoker-log), and plain
 relays (nginx, haproxy); wrk is closed-loop, so that only ratios mean something. half: the time that each adds to the upstream's own at
 half of what it takes at most, asked by clients that think in between, the upstream asked at the same rate beside it. sse: streams of bench/gateway/stream.py, CPU of
 the proxy per event and memory per held stream. cancel: how long after a client has closed its upstream is closed. The last
@@ -114,9 +114,10 @@ backend u
 """)
         self.workers["haproxy"] = self.run("haproxy", "-f", "haproxy.cfg", "-db")
         key = hashlib.sha256(b"stk_bench").hexdigest()
-        for name, more in (("stoker", []), ("stoker-free", ["--no-ledger"])):
+        for name, more in (("stoker", []), ("stoker-free", ["--no-ledger"]), ("stoker-log", [])):
             port = self.ports[name] = self.free_port()
-            self.write(f"{name}.yaml", f"listen: 127.0.0.1:{port}\nledger: {{folder: {name}-ledger}}\n"
+            log = "access_log: {file: access.log}\n" if name == "stoker-log" else ""
+            self.write(f"{name}.yaml", f"listen: 127.0.0.1:{port}\nledger: {{folder: {name}-ledger}}\n{log}"
                        f"models: [{{name: m, upstreams: ['http://127.0.0.1:{upstream}'], price: {{input: 1, output: 2}}}}]\n"
                        f"keys: [{{name: bench, sha256: {key}, requests_per_minute: 1000000000, tokens_per_minute: 100000000000, concurrent: 100000, budget: 1000000}}]\n")
             self.workers[name] = self.run(os.path.abspath(self.options.stoker), "serve", "-q", "--config", f"{name}.yaml", *more)
@@ -164,7 +165,7 @@ def write_post(bench):
 def post(bench):
     write_post(bench)
     bench.start_proxies(bench.start_upstream())
-    names = ["direct", "nginx", "haproxy", "stoker", "stoker-free"]
+    names = ["direct", "nginx", "haproxy", "stoker", "stoker-log", "stoker-free"]
     seen = {name: [] for name in names}
     for _ in range(bench.options.rounds):
         for name in names:

@@ -98,6 +98,7 @@ std::string without_secrets(std::string_view text) {
     static constexpr std::string_view kBefore[] = {
         "sig=", "signature=", "token=", "password=", "passwd=", "secret=", "key=", "bearer ", "credential="};
     std::string out;
+    if (text.find_first_of("=: ") == std::string_view::npos) return out.assign(text);  // each of them has one of these
     out.reserve(text.size());
     for (std::size_t i = 0; i < text.size();) {
         const std::string_view rest = text.substr(i);

@@ -68,6 +68,7 @@ def test_a_push_and_a_pull_that_are_killed_go_on_and_lose_nothing(t):
     check(digest(pathlib.Path(pulled["folder"]) / "model.safetensors") == digest(source), "it comes back byte for byte")
     check(not list((base / "cache").glob("*.part")), "nothing half is left")
     check(t.json("models", "pull", "big")["was_there"], "a second pull fetches nothing")
+    check(t.call("models", "show", "big", "--file", "config.json").stdout == "{}", "one small file of it")
 
 
 def test_a_registry_in_azure_gives_back_what_was_pushed(t):

@@ -267,6 +267,7 @@ CliCommand models_command() {
                          "inspect, show: tokens of one request, prompt and answer (what the file says, 8,192 at most)"},
                     {.name = "gpu", .value = "NAME", .help = "inspect, show: this one only"},
                     {.name = "workload", .help = "inspect, show: print a workload file with the model's shape"},
+                    {.name = "file", .value = "PATH", .help = "show: print this file of the version, as config.json"},
                     {.name = "registry", .value = "URL", .help = "where models lie (STOKER_MODELS)"},
                     {.name = "note", .value = "TEXT", .help = "push: kept with the version"},
                     {.name = "to",

@@ -37,6 +37,7 @@ std::string environment_word(const char* name) {
 
 std::string decimal_text(std::int64_t bytes) {
     const auto value = static_cast<double>(bytes);
+    if (value < 1e3) return fmt::format("{} bytes", bytes);
     if (value >= 1e9) return fmt::format("{:.1f} GB", value / 1e9);
     return value >= 1e6 ? fmt::format("{:.1f} MB", value / 1e6) : fmt::format("{:.1f} kB", value / 1e3);
 }
@@ -206,19 +207,30 @@ Result<CommandOutput> list_model(Session& session, const Args& args) {
 Result<CommandOutput> show_model(Session& session, const Args& args) {
     TRY(ModelRegistry registry, registry_of(args));
     TRY(const ModelVersion version, version_of(registry, args));
+    if (const auto file = args.get("file")) {
+        TRY(std::string text, registry.read(version, *file, 64u << 20));
+        return CommandOutput{std::move(text)};
+    }
     // Where weights do not say their shape, config.json beside them does.
     TRY(const ScratchFolder beside, ScratchFolder::make("model"));
     const std::string served = served_path(version, "");
     const std::string config = served.empty() ? "config.json" : served.substr(1) + "/config.json";
+    const std::string kept = beside.path() + "/config.json";
     if (version.header.format == WeightsFormat::safetensors) {
         const auto text = registry.read(version, config, 4u << 20);
         if (!text && text.error().kind() != ErrorKind::not_found) return text.error();
-        if (text) TRY_VOID(write_file_atomic(beside.path() + "/config.json", *text));
+        if (text) TRY_VOID(write_file_atomic(kept, *text));
     }
     TRY(CommandOutput page, weights_page(session, args, version.header,
                                          fmt::format("{}, pushed {} by {}", version.ref(), version.created_at,
                                                      printable(version.created_by, 80)),
                                          beside.path() + "/model"));
+    // The copy is gone when this ends: the workload file names one that is made by a command of its own.
+    if (const std::size_t at = page.out.find(kept); args.has("workload") && at != std::string::npos) {
+        const std::string own = version.ref() + ".config.json";
+        page.out.replace(at, kept.size(), own);
+        page.out = fmt::format("# stoker models show {} --file {} > {}\n", version.ref(), config, own) + page.out;
+    }
     return page;
 }
 

@@ -198,7 +198,9 @@ Result<std::unique_ptr<Protocol>> make_azure(const ObjectUrl& url, const ObjectS
                      fmt::format("there are no credentials for {}: none of AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN "
                                  "and AZURE_STORAGE_CONNECTION_STRING is set for {}",
                                  url.text(), url.account),
-                     {}, "set one in the environment of the server (stoker up); managed identities are not used yet");
+                     {},
+                     "set one in the environment (of the server, for checkpoints and backups: stoker up); managed "
+                     "identities are not used yet");
     std::string endpoint = url.endpoint.empty() ? access.endpoint : url.endpoint;
     while (endpoint.ends_with('/')) endpoint.pop_back();
     if (endpoint.empty()) endpoint = fmt::format("https://{}.blob.core.windows.net", url.account);

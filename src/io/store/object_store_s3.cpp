@@ -178,14 +178,15 @@ Result<std::unique_ptr<Protocol>> make_s3(const ObjectUrl& url, const ObjectStor
     if (key.region.empty()) key.region = s3_variable(options, {"AWS_REGION", "AWS_DEFAULT_REGION"});
     if (key.region.empty()) key.region = "us-east-1";
     if (key.id.empty() || key.secret.empty())
-        return Error(
-            ErrorKind::denied,
-            fmt::format("there are no credentials for {}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not "
-                        "both set",
-                        url.text()),
-            {},
-            "set them, and AWS_SESSION_TOKEN for temporary ones, in the environment of the server (stoker up); "
-            "profiles and instance roles are not read");
+        return Error(ErrorKind::denied,
+                     fmt::format("there are no credentials for {}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not "
+                                 "both set",
+                                 url.text()),
+                     {},
+                     "set them, and AWS_SESSION_TOKEN for temporary ones, in the environment (of the server, for "
+                     "checkpoints and "
+                     "backups: stoker up); "
+                     "profiles and instance roles are not read");
     for (const std::string* each : {&key.id, &key.secret, &key.session_token, &key.region})
         if (each->find_first_of(" \t\r\n") != std::string::npos)
             return Error(ErrorKind::invalid, "a variable AWS_... holds a blank or a line break", {}, "set it again");

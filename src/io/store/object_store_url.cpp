@@ -135,7 +135,7 @@ Result<ObjectUrl> read_object_url(std::string_view text) {
     rest.remove_prefix(scheme_end + 3);
     if (rest.find('@') != std::string_view::npos)
         return wrong_url(text.substr(0, scheme_end), "has a user name or a password in it",
-                         "keys come from the environment of the server: AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_KEY");
+                         "keys come from the environment: AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_KEY");
     if (scheme == "s3") {
         out.kind = ObjectUrl::Kind::s3;
     } else if (scheme == "az" || scheme == "azure") {

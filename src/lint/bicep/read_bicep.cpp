@@ -415,6 +415,18 @@ private:
             if (renamed) i += 2;
         }
     }
+    // ${NAME=default} in a file of parameters: azd takes it from its environment, else by what stands there.
+    const Node& as_azd_gives(const Node& value) {
+        const std::size_t at = value.is_scalar() ? value.text.find("${") : std::string_view::npos;
+        if (at == std::string_view::npos) return value;
+        const std::size_t equals = value.text.find('=', at);
+        const bool whole = at == 0 && value.text.find('}') + 1 == value.text.size();
+        Node& given = file_.tree.make(*value.source, value.shape, value.span);
+        given.key = value.key, given.key_span = value.key_span;
+        given.known = whole && equals != std::string_view::npos;
+        given.text = given.known ? value.text.substr(equals + 1, value.text.size() - equals - 2) : value.text;
+        return given;
+    }
     // What the files of parameters beside it give, where they agree: main.bicepparam, main.parameters.json.
     void given() {
         if (!options_.neighbour || !options_.list || file_.host || !file_.path().ends_with(".bicep")) return;
@@ -434,7 +446,7 @@ private:
             const Node* root = read->tree.roots[0];
             if (json) {
                 for (const Node& parameter : children(root->find("parameters")))
-                    if (const Node* value = parameter.find("value")) values[parameter.key].push_back(value);
+                    if (const Node* value = parameter.find("value")) values[parameter.key].push_back(&as_azd_gives(*value));
                 continue;
             }
             bool ours = false;

@@ -243,6 +243,8 @@ private:
     void put_copy(Node& parent, const Node* item, std::string_view key = {});
     const Node* formatted(const Args& args, const Expression& e);
     const Node* neighbour(const Node* name);
+    const Node* file_above(const Node* name, const Expression& e);
+    const Node* terragrunt_config(const Node* path);
     const Node* rendered(const Node* text, const Node* values, const Expression& e);
     const Node* decoded(const Node* text, bool yaml, const Expression& e);
     const Node* made(std::string text, Shape shape, const Expression& e);

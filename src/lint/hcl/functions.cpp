@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "lint/azure/local_modules.h"
 #include "lint/hcl/bounds.h"
 
 namespace stoker::lint {
@@ -11,6 +12,9 @@ namespace stoker::lint {
 namespace {
 
 using namespace evaluation;
+
+constexpr int kMostFoldersAbove = 6;
+constexpr std::size_t kMostConfigs = 16;
 
 }  // namespace
 
@@ -29,6 +33,35 @@ const Node* Evaluator::neighbour(const Node* name) {
         file.tree.make(file.source(), Shape::string, {0, static_cast<std::uint32_t>(file.source().text().size())});
     node.text = file.source().text();
     return &node;
+}
+
+// find_in_parent_folders() of Terragrunt: the nearest file of that name above this one, seen from here.
+const Node* Evaluator::file_above(const Node* name, const Expression& e) {
+    if ((name && !known_scalar(name)) || !options_.neighbour) return nullptr;
+    const std::string wanted(name ? name->text : std::string_view("root.hcl"));
+    if (wanted.empty() || wanted.find('/') != std::string::npos) return nullptr;
+    std::string path = "../" + wanted;
+    for (int up = 0; up < kMostFoldersAbove; ++up, path.insert(0, "../"))
+        if (options_.neighbour(path)) {
+            Node& found = file_.tree.make(at_hand(), Shape::string, span_of(e));
+            found.text = file_.tree.keep(path);
+            return &found;
+        }
+    return nullptr;
+}
+
+// read_terragrunt_config(): the locals and inputs of another file of Terragrunt.
+const Node* Evaluator::terragrunt_config(const Node* path) {
+    if (!known_scalar(path) || !options_.neighbour || file_.call || file_.neighbours.size() > kMostConfigs)
+        return nullptr;
+    std::string where(path->text);
+    auto text = where.ends_with(".hcl") && where[0] != '/' ? options_.neighbour(where) : std::nullopt;
+    if (!text || text->size() > kMostBytes || text->find('\0') != std::string::npos) return nullptr;
+    file_.neighbours.push_back(std::make_unique<File>(path_from(file_.path(), where), std::move(*text)));
+    File& read = *file_.neighbours.back();
+    read.kinds.add(Kind::terraform);
+    read_hcl(read, {});
+    return read.problems.empty() && read.tree.roots.size() == 1 ? read.tree.roots[0] : nullptr;
 }
 
 // jsondecode and yamldecode: a file beside keeps its own places; what is written here is mapped back to here.
@@ -149,6 +182,8 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
     if (const auto found = list_function(name, args, e)) return *found;
     if (is("null") && args.empty()) return &file_.tree.make(at_hand(), Shape::null, span_of(e));
     if (any({"file", "loadTextContent", "filebase64", "loadFileAsBase64"})) return neighbour(first);
+    if (is("find_in_parent_folders") && args.size() <= 2) return file_above(first, e);
+    if (is("read_terragrunt_config") && !args.empty()) return terragrunt_config(first);
     if (is("templatefile")) return rendered(neighbour(first), args.size() > 1 ? args[1] : nullptr, e);
     if (any({"jsondecode", "yamldecode"}) && args.size() == 1) return decoded(first, is("yamldecode"), e);
     if (any({"loadJsonContent", "loadYamlContent"}) && !args.empty()) {

@@ -15,12 +15,15 @@ namespace stoker::lint {
 namespace {
 
 constexpr std::size_t kMostTemplateBytes = 1u << 18;
+constexpr std::size_t kMostNamesAbove = 8;  // of a chart that another one takes in several times
 constexpr std::size_t kMostValueFiles = 4, kMostGivenTemplates = 24, kMostLibraries = 8;
 
 class ChartReader {
 public:
     // `file`: the template; what it makes is put among the guests of `into`, which has the text of the template too.
-    ChartReader(File& file, const ReadOptions& options) : file_(file), options_(options) {
+    // `which`: of the names under which the chart above takes this one in.
+    ChartReader(File& file, const ReadOptions& options, std::size_t which = 0)
+        : file_(file), options_(options), which_(which) {
         const std::string& path = file.path();
         folder_ = path.rfind("templates/");
         if (folder_ == std::string::npos || (folder_ > 0 && path[folder_ - 1] != '/')) return;
@@ -46,6 +49,7 @@ public:
     }
 
     bool whole() const { return whole_; }
+    std::size_t names_above() const { return names_above_; }
 
     void render(File& into, const Node* given) {
         Chart chart = chart_;
@@ -115,11 +119,15 @@ private:
         read_yaml(*parent);
         std::string key = path.substr(above + 7, folder_ - above - 8);
         if (!chart_.name.empty()) key = chart_.name;
+        std::vector<std::string> names;
         for (const Node* root : parent->tree.roots)
-            for (const Node& dependency : children(root->find("dependencies")))
-                if (const Node* alias = dependency.find("alias");
-                    alias && dependency.find("name") && dependency.find("name")->text == key)
-                    key = alias->text;
+            for (const Node& dependency : children(root->find("dependencies"))) {
+                const Node *alias = dependency.find("alias"), *name = dependency.find("name");
+                if (name && name->text == key && names.size() < kMostNamesAbove)
+                    names.emplace_back(alias && alias->is_scalar() ? alias->text : name->text);
+            }
+        names_above_ = std::max<std::size_t>(names.size(), 1);
+        if (which_ < names.size()) key = names[which_];
         if (!outer->problems.empty() || outer->tree.roots.empty()) return true;
         const helm::Values make{*outer};
         const Node* given = outer->tree.roots[0]->find(key);
@@ -157,6 +165,7 @@ private:
     const Node* about_ = nullptr;
     Chart chart_;
     bool whole_ = false;
+    std::size_t which_ = 0, names_above_ = 1;
 };
 
 Node& made_value(File& in, const Value& from, std::string_view text, std::string_view key) {
@@ -183,6 +192,14 @@ void read_chart_template(File& file, const ReadOptions& options) {
     if (!reader.whole()) return;
     reader.render(file, nullptr);
     reader.render_other_values();
+    for (std::size_t which = 1; which < reader.names_above(); ++which) {
+        auto made = file_of_call(file, file.path(), std::string(file.source().text()), "alias");
+        made->kinds.add(Kind::helm);
+        made->call->overlay = true;
+        ChartReader again(*made, options, which);
+        if (again.whole()) again.render(*made, nullptr);
+        if (!made->guests.empty()) file.calls.push_back(std::move(made));
+    }
 }
 
 void read_chart_given(File& caller, std::string_view chart, const Node& given, Span at, std::string name,

@@ -403,7 +403,7 @@ private:
         if (node.key == "trainer") return node.find("numNodes") && node.find("resourcesPerNode");
         if (node.key == "extraPodSpec") return node.find("mainContainer") != nullptr;
         if (const Node* steps = node.find("steps"); steps && steps->is_array() && steps->first)
-            return steps->first->find("image") != nullptr;                                          // Tekton
+            return steps->first->find("image") || node.find("stepTemplate");                        // Tekton
         if (node.at({"image", "repository"}) && node.find("resources")) return node.key == "spec";  // NIMService
         const Node *container = node.find("container"), *script = node.find("script");
         return (container && container->is_object() && container->find("image")) ||

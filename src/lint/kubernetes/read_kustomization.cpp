@@ -43,6 +43,11 @@ public:
             changed |= component(entry, prefix, depth, documents);
         for (const std::string_view key : {"patches", "patchesStrategicMerge", "patchesJson6902"})
             for (const Node& entry : children(root.find(key))) changed |= patch(entry, prefix, documents);
+        for (const Node& entry : children(root.find("labels")))
+            for (Node* document : documents)
+                label(*document, entry.find("pairs"), scalar_of(&entry, "includeSelectors") == "true",
+                      scalar_of(&entry, "includeTemplates") == "true");
+        for (Node* document : documents) label(*document, root.find("commonLabels"), true, true);
         for (const Node& entry : children(root.find("images")))
             for (Node* document : documents) changed |= image(*document, entry, 0);
         for (const Node& entry : children(root.find("replacements"))) changed |= replacement(entry, prefix, documents);
@@ -95,6 +100,34 @@ private:
     }
     bool component(const Node& entry, const std::string& prefix, int depth, std::vector<Node*>& documents) {
         return entry.is_scalar() && folder(prefix + std::string(entry.text), depth, documents);
+    }
+
+    // labels: and commonLabels: on the object, on the pods that it makes, and in what selects them.
+    void label(Node& document, const Node* pairs, bool selectors, bool templates) {
+        if (!pairs || !pairs->is_object()) return;
+        const auto lay = [&](std::initializer_list<std::string_view> path) {
+            Node* at = &document;
+            for (const std::string_view key : path) {
+                Node* next = mutable_child(*at, key);
+                if (!next) {
+                    next = &made_.tree.make(*pairs->source, Shape::object, pairs->span);
+                    next->key = key, next->key_span = pairs->key_span;
+                    made_.tree.append(*at, *next);
+                }
+                if (!next->is_object()) return;
+                at = next;
+            }
+            for (const Node& pair : children(pairs)) set(*at, pair, pair.key);
+        };
+        const std::string_view kind = scalar_of(&document, "kind");
+        lay({"metadata", "labels"});
+        const bool several = kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet" || kind == "ReplicaSet";
+        if (!document.find("spec")) return;
+        if (selectors && kind == "Service") lay({"spec", "selector"});
+        if (selectors && several) lay({"spec", "selector", "matchLabels"});
+        if ((selectors || templates) && (several || kind == "Job")) lay({"spec", "template", "metadata", "labels"});
+        if ((selectors || templates) && kind == "CronJob")
+            lay({"spec", "jobTemplate", "spec", "template", "metadata", "labels"});
     }
 
     Node* copy(const Node& node, int depth = 0) {

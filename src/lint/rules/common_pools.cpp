@@ -1,6 +1,7 @@
 #include "lint/rules/common_pools.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace stoker::lint {
 
@@ -21,12 +22,42 @@ std::optional<Taint> taint_of(std::string_view text) {
     return taint;
 }
 
+namespace {
+
+bool all_of_them(const Node& values, std::initializer_list<std::string_view> names) {
+    for (const Node& value : children(&values))
+        if (std::find(names.begin(), names.end(), value.text) == names.end()) return false;
+    return values.first != nullptr;
+}
+
+// A NodePool of Karpenter that names no size: its requirements may ask for GPUs, or its limits count them.
+bool asks_for_gpus(const Node& pool) {
+    for (const Node& limit : children(pool.at({"spec", "limits"})))
+        if (is_accelerator_resource(limit.key)) return true;
+    for (const Node& need : children(pool.at({"spec", "template", "spec", "requirements"}))) {
+        const Node *key = need.find("key"), *operation = need.find("operator"), *values = need.find("values");
+        if (!key || !operation || !values || operation->text != "In") continue;
+        const std::string_view name = key->text.substr(key->text.find('/') + 1);
+        if (!key->text.starts_with("karpenter.")) continue;
+        if (name == "instance-gpu-name" || name == "instance-gpu-manufacturer" || name == "sku-gpu-name" ||
+            name == "sku-gpu-manufacturer")
+            return true;
+        // The letters of Amazon and Azure for machines with GPUs.
+        if (name == "instance-category" && all_of_them(*values, {"g", "p"})) return true;
+        if (name == "sku-family" && all_of_them(*values, {"N"})) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 bool is_gpu_pool(const Resource& pool, const Knowledge& knowledge) {
     if (pool.type != ResourceType::node_pool) return false;
     const Value& size = pool.get(Attr::size);
     if (size.known())
         if (const KnownSize* known = knowledge.size(size.text)) return known->gpu();
     if (pool.get(Attr::gpu_driver).present() || pool.get(Attr::gpu_instance).present()) return true;
+    if (pool.written == "NodePool" && pool.node && asks_for_gpus(*pool.node)) return true;
     for (const Value* taint : pool.all(Attr::taint)) {
         const auto parts = taint_of(taint->text);
         if (parts && (is_accelerator_resource(parts->key) || equals_ignore_case(parts->value, "gpu"))) return true;

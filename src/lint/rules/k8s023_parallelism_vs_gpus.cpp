@@ -61,7 +61,9 @@ void k8s023_judge(const Container& container, const Value& group, bool may_span,
         *pipeline > 4096 || *data > 4096)
         return;
     std::int64_t pods = 1;
-    if (split->nodes.present()) {
+    const bool of_group =  // what the operator sets is the size of the group
+        split->nodes.present() && split->nodes.text.find("LWS_GROUP_SIZE") != std::string_view::npos && group.present();
+    if (split->nodes.present() && !of_group) {
         const auto nodes = split->nodes.as_int();
         if (!nodes || *nodes < 1 || *nodes > 4096) return;
         pods = *nodes;

@@ -18,6 +18,7 @@ namespace stoker::lint {
 namespace {
 
 constexpr int kMostWorkflowDepth = 24;
+constexpr int kMostTemplatesDeep = 3;
 constexpr std::size_t kMostWorkflowSteps = 200;
 constexpr std::size_t kMostWorkflowCalls = 16, kMostWorkflowBytes = 256u << 10;
 
@@ -60,7 +61,7 @@ public:
                 }
                 text += part->text;
             }
-            if (dialect_->tool == "Ansible") step.variables.fill(text, pieces);
+            step.variables.fill(text, pieces);
             hide_templates(text);
             Kinds kinds = classify("", text);  // a heredoc in it may look like something else
             if (!kinds.has(Kind::launch)) kinds = {Kind::launch};
@@ -228,9 +229,10 @@ private:
     void calls(const Node& node) {
         const Node *uses = node.find("uses"), *other = node.find("template");
         const Node* named = uses ? uses : other;
-        if (!named || !named->is_scalar() || !options_.neighbour || file_.host || file_.call ||
-            file_.calls.size() >= kMostWorkflowCalls)
+        if (!named || !named->is_scalar() || !options_.neighbour || file_.host || file_.calls.size() >= kMostWorkflowCalls)
             return;
+        const int depth = file_.call ? file_.call->depth + 1 : 1;
+        if (depth > kMostTemplatesDeep || (file_.call && uses)) return;
         std::string path(named->text);
         const std::size_t github = file_.path().rfind(".github/");
         if (uses && (!path.starts_with("./") || github == std::string::npos)) return;
@@ -241,19 +243,69 @@ private:
         }
         auto text = options_.neighbour(path);
         if (!text || text->size() > kMostWorkflowBytes) return;
-        ModuleCall call;
-        call.name = uses ? "uses" : "template";
-        call.caller = &file_;
-        call.span = named->span;
-        for (const Node& value : children(node.find(uses ? "with" : "parameters"))) {
-            if (!value.is_scalar()) continue;
+        // What a template names in turn is seen from its folder.
+        ReadOptions inside;
+        if (const std::size_t slash = path.rfind('/'); other && slash != std::string::npos)
+            inside.neighbour = [outer = options_.neighbour, folder = path.substr(0, slash + 1)](
+                                   const std::string& name) { return outer(folder + name); };
+        else if (other)
+            inside.neighbour = options_.neighbour;
+        const Node* arguments = node.find(uses ? "with" : "parameters");
+        const auto make_call = [&]() {
+            ModuleCall call;
+            call.name = uses ? "uses" : "template";
+            call.caller = &file_;
+            call.span = named->span;
+            call.depth = depth;
+            add_inputs(arguments, call);
+            if (!call.inputs.empty() && file_.calls.size() < kMostWorkflowCalls)
+                read_called(file_, path_from(file_.path(), path), *text, std::move(call), inside);
+        };
+        bool once = true;  // else once for each round that an argument names
+        for (const auto& round : rounds_)
+            for (const EnvVar& variable : round)
+                for (const Node& argument : children(arguments))
+                    once = once && argument.text.find(variable.name) == std::string_view::npos;
+        if (once) return make_call();
+        for (const auto& round : rounds_) {
+            const std::size_t outer = environment_.size();
+            environment_.insert(environment_.end(), round.begin(), round.end());
+            make_call();
+            environment_.resize(outer);
+        }
+    }
+    void add_inputs(const Node* arguments, ModuleCall& call) {
+        for (const Node& value : children(arguments)) {
+            if (!value.is_scalar()) {  // a list that the template goes through
+                call.inputs.emplace_back(value.key, &value);
+                continue;
+            }
+            if (const Node* list = list_named_by(value.text)) {
+                call.inputs.emplace_back(value.key, list);
+                continue;
+            }
             Node& given = file_.tree.make(*value.source, value.shape, value.span);
             const Value worked_out = filled(Value::of(&value));
             given.text = worked_out.text, given.known = worked_out.known(), given.key_span = value.key_span;
             call.inputs.emplace_back(value.key, &given);
         }
-        if (!call.inputs.empty())
-            read_called(file_, path_from(file_.path(), path), std::move(*text), std::move(call), {});
+    }
+    // ${{ parameters.pools }} as a whole: what this file was given under that name, or its default.
+    const Node* list_named_by(std::string_view text) const {
+        text = trim(text);
+        if (!text.starts_with("${{") || !text.ends_with("}}")) return nullptr;
+        text = trim(text.substr(3, text.size() - 5));
+        const Node* value = text.starts_with("parameters.") ? parameter(text.substr(11)) : nullptr;
+        return value && !value->is_scalar() ? value : nullptr;
+    }
+    const Node* parameter(std::string_view name) const {
+        if (file_.call)
+            for (const auto& [given, value] : file_.call->inputs)
+                if (given == name) return value;
+        for (const Node* root : file_.tree.roots)
+            for (const Node& each : children(root->find("parameters")))
+                if (const Node* named = each.find("name"); named && named->text == name) return each.find("default");
+        return nullptr;
     }
     // script: [!reference [.base, script]] of GitLab.
     void line(const Node& text) {
@@ -336,7 +388,7 @@ private:
         const auto with = [&](const std::vector<EnvVar>& round) {
             Step step;
             step.texts = texts;
-            if (dialect_->tool == "Ansible") step.variables = playbook_;
+            step.variables = playbook_;
             const auto add = [&](const EnvVar& variable) {
                 if (std::none_of(step.environment.begin(), step.environment.end(),
                                  [&](const EnvVar& each) { return each.name == variable.name; }))
@@ -380,11 +432,7 @@ private:
         std::string_view list = trim(key.substr(in + 4));
         if (!list.starts_with("parameters.")) return false;
         list.remove_prefix(11);
-        const Node* values = nullptr;
-        for (const Node* root : file_.tree.roots)
-            for (const Node& parameter : children(root->find("parameters")))
-                if (const Node* named = parameter.find("name"); named && named->text == list)
-                    values = parameter.find("default");
+        const Node* values = parameter(list);
         std::vector<std::vector<EnvVar>> made;
         for (const Node& value : children(values)) {
             if (made.size() >= kMostRounds) break;
@@ -408,9 +456,10 @@ private:
         const auto outer_rounds = rounds_;
         const auto outer_said = said_.size();
         std::optional<PlaybookVariables> outer_playbook;
-        if (const Node* vars = dialect_->tool == "Ansible" ? node.find("vars") : nullptr) {
+        const bool task = dialect_->tool == "Task";
+        if (const Node* vars = dialect_->tool == "Ansible" || task ? node.find("vars") : nullptr) {
             outer_playbook = playbook_;
-            playbook_.learn(vars);
+            playbook_.learn(vars, task ? "." : "");
         }
         if (node.is_object()) {
             std::vector<const Node*> bases;
@@ -429,11 +478,25 @@ private:
             for (const Node& child : children(&node)) {
                 const auto& keys = dialect_->keys;
                 if (std::find(keys.begin(), keys.end(), child.key) == keys.end() || other) continue;
-                script(child);
+                const Node* items = task && child.is_scalar() ? node.find("for") : nullptr;
+                for (const Node& item : children(items)) {  // cmd: of Task, once for each
+                    if (!item.is_scalar()) continue;
+                    playbook_.set(".ITEM", std::string(item.text));
+                    script(child);
+                }
+                playbook_.forget(".ITEM");
+                if (!items) script(child);
                 if (child.is_scalar()) said(node, child.text);
                 if (child.is_array()) lines_of(child);
             }
             calls(node);
+            if (const Node* name = task && node.find("vars") ? node.find("task") : nullptr;
+                name && name->is_scalar() && task_calls_ < 2) {  // - task: pool, with variables of its own
+                ++task_calls_;
+                for (const Node* root : file_.tree.roots)
+                    if (const Node* called = root->at({"tasks", name->text})) walk(*called, depth + 1);
+                --task_calls_;
+            }
             for (const std::string_view key : kSizeKeys)
                 if (const Node* size = node.find(key);
                     size && size->is_scalar() && Knowledge::looks_like_size(size->text))
@@ -471,6 +534,7 @@ private:
     std::vector<Quantity> devices_;      // what a task of SkyPilot or dstack asks for on each node
     const StepDialect* dialect_ = nullptr;
     std::size_t variable_files_ = 0;
+    int task_calls_ = 0;  // within one another
     PlaybookVariables playbook_;
 };
 

@@ -53,12 +53,13 @@ std::string with_variables(std::string_view text, const std::vector<EnvVar>& env
 }
 
 // A call in the outermost file, with what its name says.
-std::unique_ptr<File> LaunchFinder::given_file(const std::string& path, std::string_view name_of_call, Span at) {
+std::unique_ptr<File> LaunchFinder::given_file(std::string path, std::string_view name_of_call, Span at) {
     File& root = const_cast<File&>(file_->outermost());
     if (!options_->neighbour || root.call || root.calls.size() >= kMostGiven ||
         (file_->host && !root.kinds.has(Kind::workflow)))
         return nullptr;
     auto text = options_->neighbour(path);
+    if (!text && !root.kinds.has(Kind::workflow)) text = options_->neighbour(path.insert(0, "../"));  // run from there
     if (!text || text->size() > kMostGivenBytes || text->find('\0') != std::string::npos) return nullptr;
     return file_of_call(root, path_from(root.path(), path), std::move(*text), name_of_call,
                         file_->source().in_outermost(at));

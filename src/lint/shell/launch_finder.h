@@ -67,7 +67,7 @@ private:
     void called(const Words& words, std::size_t at, const Launch& launch);
 
     // ---- given_files.cpp
-    std::unique_ptr<File> given_file(const std::string& path, std::string_view name_of_call, Span at);
+    std::unique_ptr<File> given_file(std::string path, std::string_view name_of_call, Span at);
     void substituted(const Command& command);
     void built(const Words& words, std::size_t at);
 

@@ -26,7 +26,9 @@ void PlaybookVariables::learn(const Node* names, std::string_view space) {
         const std::string name = std::string(space) + std::string(entry.key);
         if (entry.is_scalar() && entry.text.size() < kMostVariableValue)
             values_.insert_or_assign(name, std::string(entry.text));
-        else if (entry.is_object() && std::count(name.begin(), name.end(), '.') < kMostTemplateDepth)
+        else
+            values_.erase(name);
+        if (entry.is_object() && std::count(name.begin(), name.end(), '.') < kMostTemplateDepth)
             learn(&entry, name + ".");
     }
 }
@@ -86,8 +88,9 @@ std::string PlaybookVariables::worked_out(std::string_view expression, int depth
     for (std::string_view filter : split(filters, '|')) {
         filter = trim(filter);
         if (filter.empty() || filter == "quote" || filter == "string" || filter == "int" || filter == "trim") continue;
-        if (!filter.starts_with("default(") && !filter.starts_with("d(")) return {};
-        filter = trim(filter.substr(filter.find('(') + 1));
+        const bool call = filter.starts_with("default(") || filter.starts_with("d(");
+        if (!call && !filter.starts_with("default ")) return {};  // the latter: Task
+        filter = trim(filter.substr(filter.find(call ? '(' : ' ') + 1));
         if (filter.size() < 2 || (filter[0] != '"' && filter[0] != '\'')) return {};
         const std::size_t close = filter.find(filter[0], 1);
         if (close == std::string_view::npos) return {};

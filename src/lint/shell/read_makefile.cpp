@@ -130,7 +130,11 @@ private:
             const char open = text[at + 1];
             const std::size_t close = open == '(' || open == '{' ? text.find(open == '(' ? ')' : '}', at) : text.npos;
             if (close == std::string::npos) return std::nullopt;
-            const auto inner = value_of(std::string_view(text).substr(at + 2, close - at - 2), depth + 1);
+            const std::string_view named = std::string_view(text).substr(at + 2, close - at - 2);
+            // A folder that make knows is one word, or part of one; what else it works out may be any number.
+            const auto inner = named == "CURDIR" || named == "PWD" || named == "MAKECMDGOALS"
+                                   ? std::optional<std::string>("${" + std::string(kMakeKnows) + "}")
+                                   : value_of(named, depth + 1);
             if (!inner || out.size() + inner->size() > kMostMakeValue) return std::nullopt;
             out += *inner;
             at = close + 1;
@@ -138,7 +142,23 @@ private:
         return out;
     }
 
+    // train: export NAME := value: for the recipe of that target alone.
+    void learn_of_targets() {
+        const std::string_view all = file_.source().text();
+        for (std::size_t at = 0; at < all.size() && of_targets_.size() < kMostTargets;) {
+            const std::string_view line = next_line(all, at);
+            if (line.starts_with('\t') || line.starts_with('#')) continue;
+            const std::size_t colon = line.find(':');
+            if (colon == std::string_view::npos || line.find_first_of("=$%") < colon) continue;
+            const std::string_view rest = trim(line.substr(colon + 1));
+            if (rest.starts_with('=') || rest.starts_with(':') || rest.find('=') == std::string_view::npos) continue;
+            for (const std::string_view target : split(line.substr(0, colon), ' '))
+                if (!target.empty()) of_targets_.emplace(target, rest);
+        }
+    }
+
     struct Recipe {
+        std::vector<EnvVar> environment;
         std::string text;
         std::vector<Piece> pieces;
         void add(std::string_view part, Span host, Piece::Kind kind) {
@@ -186,26 +206,40 @@ private:
         const std::string_view all = file_.source().text();
         std::vector<Recipe> found;
         bool in_recipe = false;
+        learn_of_targets();
+        const auto variables = variables_;
+        const auto exported = exported_;
         for (std::size_t at = 0; at < all.size() && found.size() < kMostTargets;) {
             const std::size_t begin = at;
             const std::string_view line = next_line(all, at);
             if (line.starts_with('\t')) {
-                if (!in_recipe) found.emplace_back();
+                if (!in_recipe) {
+                    found.emplace_back();
+                    for (const std::string& name : exported_)
+                        if (const auto value = value_of(name, 0); value && value->find("${") == std::string::npos)
+                            found.back().environment.push_back(
+                                {file_.tree.keep(name),
+                                 Value::known_text(file_.tree.keep(*value), {0, 0}, file_.source()),
+                                 {0, 0}});
+                }
                 in_recipe = true;
                 shell_line(begin, begin + line.size(), found.back());
             } else if (!trim(line).empty() && !trim(line).starts_with('#')) {
                 in_recipe = false;
+                if (of_targets_.empty()) continue;
+                variables_ = variables;
+                exported_ = exported;
+                for (const std::string_view target : split(line.substr(0, line.find(':')), ' ')) {
+                    const auto [first, last] = of_targets_.equal_range(target);
+                    for (auto it = first; it != last; ++it) assignment(it->second, false);
+                }
             }
         }
         file_.services.reserve(found.size());  // guests point at them
         for (Recipe& recipe : found) {
             Container& around = file_.services.emplace_back();
             around.address = "make:recipe/" + std::to_string(file_.services.size());
-            for (const std::string& name : exported_)
-                if (const auto value = value_of(name, 0))
-                    around.environment.push_back({file_.tree.keep(name),
-                                                  Value::known_text(file_.tree.keep(*value), {0, 0}, file_.source()),
-                                                  {0, 0}});
+            around.environment = std::move(recipe.environment);
             File* guest = read_guest(file_, std::move(recipe.text), std::move(recipe.pieces), {Kind::launch, Kind::az},
                                      options_, &around);
             if (guest && !guest->problems.empty())
@@ -217,6 +251,7 @@ private:
     const ReadOptions& options_;
     std::map<std::string, MakeVariable> variables_;
     std::set<std::string> exported_;
+    std::multimap<std::string, std::string, std::less<>> of_targets_;  // target to assignment
     std::size_t included_ = 0;
 };
 

@@ -13,13 +13,32 @@ namespace {
 
 constexpr std::size_t kMostSourced = 8, kMostSourcedBytes = 256u << 10;
 
-// ${1:-prod} and ${NAME:-prod} by what they say themselves.
-std::string with_defaults(std::string_view word) {
+// The text that a script gives a name, where it does so once; empty: not known.
+std::string_view only_text_of(const File& file, std::string_view name) {
+    const Assignment* only = nullptr;
+    for (const Assignment& each : file.script.assignments) {
+        if (each.name != name) continue;
+        if (only) return {};
+        only = &each;
+    }
+    return only && only->value.known() && only->value.text.find_first_of("$`*") == std::string_view::npos
+               ? only->value.text
+               : std::string_view();
+}
+
+// ${1:-prod} and ${NAME:-prod} by what they say themselves, $NAME by what the script gives it.
+std::string with_constants(std::string_view word, const File& file) {
     std::string out(word);
-    for (std::size_t at = out.find("${"); at != std::string::npos; at = out.find("${", at)) {
-        const std::size_t end = out.find('}', at), sign = out.find(":-", at);
-        if (end == std::string::npos || sign > end) return {};
-        out.replace(at, end + 1 - at, out.substr(sign + 2, end - sign - 2));
+    for (std::size_t at = out.find('$'); at != std::string::npos; at = out.find('$', at)) {
+        const bool braces = out.compare(at, 2, "${") == 0;
+        std::size_t from = at + (braces ? 2 : 1), to = from;
+        while (to < out.size() && shell_name_char(out[to])) ++to;
+        const std::size_t end = braces ? out.find('}', to) : to;
+        if (end == std::string::npos || to == from) return {};
+        std::string value(only_text_of(file, std::string_view(out).substr(from, to - from)));
+        if (value.empty() && braces && out.compare(to, 2, ":-") == 0) value = out.substr(to + 2, end - to - 2);
+        if (value.empty()) return {};
+        out.replace(at, end + (braces ? 1 : 0) - at, value);
     }
     return out;
 }
@@ -99,7 +118,7 @@ void ShellValues::read_sourced(File& file, const ReadOptions& options) {
     bool exports_all = false;  // between set -a and set +a
     const auto take = [&](std::string_view word, bool exported, bool settings) {
         std::string_view name = path_beside(word);
-        const std::string spelled = name.empty() ? with_defaults(word) : std::string();
+        const std::string spelled = name.empty() ? with_constants(word, file) : std::string();
         if (name.empty()) name = path_beside(spelled);
         if (name.empty()) return;
         // Beside the script, or seen from the folder above it, from where it is run as often.

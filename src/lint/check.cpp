@@ -267,12 +267,19 @@ std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::v
         });
     if (!submitted.empty())
         std::erase_if(findings, [&, copy = findings](const Finding& finding) {
-            return finding.call.empty() && finding.rule.starts_with("SLM") && submitted.contains(finding.path) &&
+            return finding.call.empty() && (finding.rule.starts_with("SLM") || finding.rule == "SKU024") && submitted.contains(finding.path) &&
                    std::none_of(copy.begin(), copy.end(), [&](const Finding& other) {
                        return !other.call.empty() && other.rule == finding.rule && other.path == finding.path &&
                               other.span == finding.span;
                    });
         });
+    // A table of sizes that another file takes one of is no list of choices on top of that.
+    std::set<std::pair<std::string_view, std::uint32_t>> taken;
+    for (const Finding& finding : findings)
+        if (finding.rule == "SKU001") taken.emplace(finding.path, finding.span.begin);
+    std::erase_if(findings, [&](const Finding& finding) {
+        return finding.rule == "SKU021" && taken.contains({finding.path, finding.span.begin});
+    });
     // A script that a batch script runs has that one's directives: what is wrong with them alone is told there.
     std::erase_if(findings, [](const Finding& finding) {
         constexpr std::string_view kOfLaunches[] = {"SLM001", "SLM002", "SLM003", "SLM004",

@@ -45,9 +45,9 @@ public:
             for (const Node& entry : children(root.find(key))) changed |= patch(entry, prefix, documents);
         for (const Node& entry : children(root.find("labels")))
             for (Node* document : documents)
-                label(*document, entry.find("pairs"), scalar_of(&entry, "includeSelectors") == "true",
+                changed |= label(*document, entry.find("pairs"), scalar_of(&entry, "includeSelectors") == "true",
                       scalar_of(&entry, "includeTemplates") == "true");
-        for (Node* document : documents) label(*document, root.find("commonLabels"), true, true);
+        for (Node* document : documents) changed |= label(*document, root.find("commonLabels"), true, true);
         for (const Node& entry : children(root.find("images")))
             for (Node* document : documents) changed |= image(*document, entry, 0);
         for (const Node& entry : children(root.find("replacements"))) changed |= replacement(entry, prefix, documents);
@@ -103,8 +103,9 @@ private:
     }
 
     // labels: and commonLabels: on the object, on the pods that it makes, and in what selects them.
-    void label(Node& document, const Node* pairs, bool selectors, bool templates) {
-        if (!pairs || !pairs->is_object()) return;
+    // True where that joins a Service to its pods.
+    bool label(Node& document, const Node* pairs, bool selectors, bool templates) {
+        if (!pairs || !pairs->is_object()) return false;
         const auto lay = [&](std::initializer_list<std::string_view> path) {
             Node* at = &document;
             for (const std::string_view key : path) {
@@ -122,12 +123,13 @@ private:
         const std::string_view kind = scalar_of(&document, "kind");
         lay({"metadata", "labels"});
         const bool several = kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet" || kind == "ReplicaSet";
-        if (!document.find("spec")) return;
+        if (!document.find("spec")) return false;
         if (selectors && kind == "Service") lay({"spec", "selector"});
         if (selectors && several) lay({"spec", "selector", "matchLabels"});
         if ((selectors || templates) && (several || kind == "Job")) lay({"spec", "template", "metadata", "labels"});
         if ((selectors || templates) && kind == "CronJob")
             lay({"spec", "jobTemplate", "spec", "template", "metadata", "labels"});
+        return selectors && kind == "Service";
     }
 
     Node* copy(const Node& node, int depth = 0) {

@@ -1,14 +1,15 @@
 #include <fmt/format.h>
 
+#include <set>
+
 #include "lint/rules/common_containers.h"
 
 namespace stoker::lint {
 
 void check_k8s025(const File& file, Report& report) {
-    each_pod(file, [&](const Workload& workload) {
-        if (!workload.kind.starts_with("Ray")) return;
-        const Node* group = workload.pod->parent ? workload.pod->parent->parent : nullptr;  // spec, template, group
-        const Node* told = group ? group->at({"rayStartParams", "num-gpus"}) : nullptr;
+    // A template may be that of several groups, by an anchor.
+    const auto judge = [&](const Workload& workload, const Node& group) {
+        const Node* told = group.at({"rayStartParams", "num-gpus"});
         const auto number = Value::of(told).as_int();
         if (!number || *number == 0) return;  // 0 keeps tasks off a head with a GPU, on purpose
         for (const Container& container : workload.containers) {
@@ -23,6 +24,17 @@ void check_k8s025(const File& file, Report& report) {
             report.relate(finding, *device->amount.source, device->key_span, "the container's devices");
             return;
         }
+    };
+    const auto groups = [&](const Workload& workload, const Node& node, int depth, const auto& again) -> void {
+        if (depth > 8) return;
+        if (node.find("rayStartParams") && node.at({"template", "spec"}) == workload.pod) return judge(workload, node);
+        for (const Node& child : children(&node))
+            if (!child.is_scalar()) again(workload, child, depth + 1, again);
+    };
+    std::set<const Node*> seen;
+    each_pod(file, [&](const Workload& workload) {
+        if (workload.kind.starts_with("Ray") && workload.object && seen.insert(workload.pod).second)
+            groups(workload, *workload.object, 0, groups);
     });
 }
 

@@ -46,7 +46,11 @@ const EnvVar* visible_for(const File& part, const Launch& launch) {
             if (found && found->value.text != variable.value.text) return nullptr;
             found = &variable;
         }
-    return found;
+    if (found || part.script.variable("CUDA_VISIBLE_DEVICES").present()) return found;
+    // What stands around the script: of a step, a recipe, a container.
+    for (const File* at = &part; at; at = at->host)
+        if (at->host_container) return at->host_container->env("CUDA_VISIBLE_DEVICES");
+    return nullptr;
 }
 
 }  // namespace

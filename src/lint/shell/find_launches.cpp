@@ -51,6 +51,28 @@ void LaunchFinder::run() {
     }
     echoed();
     for (const File* sourced : script.sourced) ran_elsewhere(*sourced);
+    as_they_run();
+}
+
+// Words of programs that rules look at, where they hang on variables and following the script tells them.
+void LaunchFinder::as_they_run() {
+    static constexpr std::string_view kLookedAt[] = {"docker",           "podman",      "nerdctl",
+                                                     "jupyter",          "jupyter-lab", "jupyter-notebook",
+                                                     "start-notebook.sh", "exec",        "sudo"};
+    constexpr std::size_t kMostFollowed = 40;
+    std::size_t count = 0;
+    for (const Command& command : file_->script.commands) {
+        // What a step of a workflow hands on.
+        const bool hands_on = command.name() == "echo" &&
+                              std::any_of(command.redirects.begin(), command.redirects.end(), [](const Redirect& each) {
+                                  return each.target.text.find("GITHUB_") != std::string_view::npos;
+                              });
+        if (!hands_on && std::find(std::begin(kLookedAt), std::end(kLookedAt), command.name()) == std::end(kLookedAt))
+            continue;
+        if (++count > kMostFollowed) return;
+        auto runs = ShellValues::of(*file_).words_in_runs(command, *options_);
+        if (runs.size() == 1 && !runs[0].empty()) const_cast<Command&>(command).words = std::move(runs[0]);
+    }
 }
 
 // The program at `at`; true when it is a launch.

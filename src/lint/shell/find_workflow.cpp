@@ -171,7 +171,10 @@ private:
         return nullptr;
     }
     // echo "size=x" >> "$GITHUB_OUTPUT", ::set-output, GITHUB_ENV, ##vso[task.setvariable]: what later steps are given.
-    void said(const Node& step, std::string_view text) {
+    void said(const Node& step, const Node& script) {
+        const std::string_view text = script.text;
+        const std::vector<std::string> worked_out = echoed(script);
+        auto next = worked_out.begin();
         const Node* id = step.find("id") ? step.find("id") : step.find("name");
         for (const std::string_view raw : split(text, '\n')) {
             const std::string_view line = trim(raw);
@@ -185,6 +188,10 @@ private:
             } else if ((output || environment) && line.starts_with("echo ")) {
                 pair = trim(line.substr(
                     5, line.find(">>") == std::string_view::npos ? std::string_view::npos : line.find(">>") - 5));
+                if (next != worked_out.end()) {
+                    if (pair.find('$') != std::string_view::npos && !next->empty()) pair = *next;
+                    ++next;
+                }
             } else {
                 continue;
             }
@@ -205,6 +212,33 @@ private:
                 continue;
             said_.push_back({file_.tree.keep(name), value, step.key_span});
         }
+    }
+    // The words that echo hands on to $GITHUB_OUTPUT and $GITHUB_ENV, one by one as the script works them out; none where
+    // their number is not that of the lines that say so.
+    std::vector<std::string> echoed(const Node& script) {
+        const std::string_view text = script.text;
+        if (text.find("GITHUB_") == std::string_view::npos || text.find('$') == std::string_view::npos) return {};
+        Container around;
+        around.environment = environment_;
+        File* guest = read_guest(file_, std::string(text), pieces_of_scalar(text, *script.source, script.span),
+                                 {Kind::launch}, {}, &around, script.source);
+        if (!guest) return {};
+        std::vector<std::string> found;
+        for (const Command& command : guest->script.commands) {
+            if (command.name() != "echo" || command.words.size() < 2) continue;
+            for (const Redirect& each : command.redirects)
+                if (each.target.text.find("GITHUB_OUTPUT") != std::string_view::npos ||
+                    each.target.text.find("GITHUB_ENV") != std::string_view::npos)
+                    found.emplace_back(command.words[1].known() ? command.words[1].text : std::string_view());
+        }
+        file_.guests.pop_back();
+        std::size_t lines = 0;
+        for (const std::string_view line : split(text, '\n'))
+            lines += trim(line).starts_with("echo ") && (line.find("GITHUB_OUTPUT") != std::string_view::npos ||
+                                                         line.find("GITHUB_ENV") != std::string_view::npos)
+                         ? 1
+                         : 0;
+        return lines == found.size() ? found : std::vector<std::string>();
     }
     // extends: .base of GitLab: its variables below the job's own, and its scripts where the job has none.
     void extended(const Node& job, std::vector<const Node*>& bases) {
@@ -486,7 +520,7 @@ private:
                 }
                 playbook_.forget(".ITEM");
                 if (!items) script(child);
-                if (child.is_scalar()) said(node, child.text);
+                if (child.is_scalar()) said(node, child);
                 if (child.is_array()) lines_of(child);
             }
             calls(node);

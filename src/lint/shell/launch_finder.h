@@ -66,6 +66,7 @@ private:
                    std::vector<EnvVar> environment);
     void called(const Words& words, std::size_t at, const Launch& launch);
 
+    void as_they_run();
     // ---- given_files.cpp
     std::unique_ptr<File> given_file(std::string path, std::string_view name_of_call, Span at);
     void substituted(const Command& command);

@@ -207,6 +207,12 @@ bool LaunchFinder::mpirun(const Words& words, std::size_t at, Launch& launch, in
             nccl |= option.value.text.starts_with("NCCL_");
         } else if (name == "npernode" || name == "ppn" || name == "perhost" || name == "N") {
             launch.per_node = option.value;
+        } else if (name == "map-by" && option.value.known() && option.value.text.starts_with("ppr:")) {
+            const std::string_view count = option.value.text.substr(4, option.value.text.find(':', 4) - 4);
+            if (option.value.text.substr(std::min(option.value.text.size(), 4 + count.size())).starts_with(":node")) {
+                launch.per_node = option.value;
+                launch.per_node.text = count;
+            }
         }
         add_option(launch.launcher_options, *reading_, option);
         k = option.next;

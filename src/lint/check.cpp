@@ -267,7 +267,8 @@ std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::v
         });
     if (!submitted.empty())
         std::erase_if(findings, [&, copy = findings](const Finding& finding) {
-            return finding.call.empty() && (finding.rule.starts_with("SLM") || finding.rule == "SKU024") && submitted.contains(finding.path) &&
+            return finding.call.empty() && (finding.rule.starts_with("SLM") || finding.rule == "SKU024") &&
+                   submitted.contains(finding.path) &&
                    std::none_of(copy.begin(), copy.end(), [&](const Finding& other) {
                        return !other.call.empty() && other.rule == finding.rule && other.path == finding.path &&
                               other.span == finding.span;

@@ -446,7 +446,8 @@ private:
             const Node* root = read->tree.roots[0];
             if (json) {
                 for (const Node& parameter : children(root->find("parameters")))
-                    if (const Node* value = parameter.find("value")) values[parameter.key].push_back(&as_azd_gives(*value));
+                    if (const Node* value = parameter.find("value"))
+                        values[parameter.key].push_back(&as_azd_gives(*value));
                 continue;
             }
             bool ours = false;

@@ -100,5 +100,21 @@ TEST(Functions, TerragruntGivesAModuleItsInputs) {
     EXPECT_EQ(tree.places("SKU001"), Places{"live/terragrunt.hcl:5"});
 }
 
+// A size that all pools of an environment share stands in a folder above them.
+TEST(Functions, TerragruntReadsTheFoldersAbove) {
+    const auto places = [](const std::string& name) {
+        CheckedTree tree{
+            {{"m/main.tf", "variable \"s\" {}\nlocals { size = var.s }" + kTfPool},
+             {"live/env.hcl", "locals {\n  gpu = { size = \"Standard_NC6s_v3\" }\n}\n"},
+             {"live/pool/terragrunt.hcl", "locals {\n  env = read_terragrunt_config(find_in_parent_folders(\"" + name +
+                                              "\"))\n}\nterraform {\n  source = \"../../m\"\n}\ninputs = {\n  s = "
+                                              "local.env.locals.gpu.size\n}\n"}},
+            {}};
+        return tree.places("SKU001");
+    };
+    EXPECT_EQ(places("env.hcl"), Places{"live/env.hcl:2"});
+    EXPECT_EQ(places("other.hcl"), Places{});
+}
+
 }  // namespace
 }  // namespace stoker::lint

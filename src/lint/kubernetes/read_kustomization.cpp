@@ -1,6 +1,7 @@
 // What a kustomization makes of its resources: patches, images, replicas and generated ConfigMaps laid over the
 // manifests that it names. Each value keeps the place where it was written; the manifests alone are checked where they
 // stand.
+// Longer than 500 lines because each step of kustomize works on the same documents in place.
 #include <algorithm>
 #include <charconv>
 #include <span>
@@ -46,7 +47,7 @@ public:
         for (const Node& entry : children(root.find("labels")))
             for (Node* document : documents)
                 changed |= label(*document, entry.find("pairs"), scalar_of(&entry, "includeSelectors") == "true",
-                      scalar_of(&entry, "includeTemplates") == "true");
+                                 scalar_of(&entry, "includeTemplates") == "true");
         for (Node* document : documents) changed |= label(*document, root.find("commonLabels"), true, true);
         for (const Node& entry : children(root.find("images")))
             for (Node* document : documents) changed |= image(*document, entry, 0);
@@ -122,7 +123,8 @@ private:
         };
         const std::string_view kind = scalar_of(&document, "kind");
         lay({"metadata", "labels"});
-        const bool several = kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet" || kind == "ReplicaSet";
+        const bool several =
+            kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet" || kind == "ReplicaSet";
         if (!document.find("spec")) return false;
         if (selectors && kind == "Service") lay({"spec", "selector"});
         if (selectors && several) lay({"spec", "selector", "matchLabels"});

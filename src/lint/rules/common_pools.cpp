@@ -33,7 +33,7 @@ bool all_of_them(const Node& values, std::initializer_list<std::string_view> nam
 // A NodePool of Karpenter that names no size: its requirements may ask for GPUs, or its limits count them.
 bool asks_for_gpus(const Node& pool) {
     for (const Node& limit : children(pool.at({"spec", "limits"})))
-        if (is_accelerator_resource(limit.key)) return true;
+        if (is_accelerator_resource(limit.key) && limit.text != "0") return true;
     for (const Node& need : children(pool.at({"spec", "template", "spec", "requirements"}))) {
         const Node *key = need.find("key"), *operation = need.find("operator"), *values = need.find("values");
         if (!key || !operation || !values || operation->text != "In") continue;

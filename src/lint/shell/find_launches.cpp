@@ -56,9 +56,9 @@ void LaunchFinder::run() {
 
 // Words of programs that rules look at, where they hang on variables and following the script tells them.
 void LaunchFinder::as_they_run() {
-    static constexpr std::string_view kLookedAt[] = {"docker",           "podman",      "nerdctl",
-                                                     "jupyter",          "jupyter-lab", "jupyter-notebook",
-                                                     "start-notebook.sh", "exec",        "sudo"};
+    static constexpr std::string_view kLookedAt[] = {"docker",      "podman",           "nerdctl",           "jupyter",
+                                                     "jupyter-lab", "jupyter-notebook", "start-notebook.sh", "exec",
+                                                     "sudo"};
     constexpr std::size_t kMostFollowed = 40;
     std::size_t count = 0;
     for (const Command& command : file_->script.commands) {

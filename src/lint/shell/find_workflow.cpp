@@ -1,5 +1,6 @@
 // Steps of workflows: GitHub Actions, Azure Pipelines, GitLab CI. Each script is read as one, with the environment that
 // stands above it.
+// Longer than 500 lines because one walk keeps the environment, the rounds of a matrix and what earlier steps hand on.
 #include <algorithm>
 #include <optional>
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr int kMostWorkflowDepth = 24;
 constexpr int kMostTemplatesDeep = 3;
+constexpr std::size_t kMostCallsOfAll = 64;  // of one workflow, with those of its templates
 constexpr std::size_t kMostWorkflowSteps = 200;
 constexpr std::size_t kMostWorkflowCalls = 16, kMostWorkflowBytes = 256u << 10;
 
@@ -213,8 +215,8 @@ private:
             said_.push_back({file_.tree.keep(name), value, step.key_span});
         }
     }
-    // The words that echo hands on to $GITHUB_OUTPUT and $GITHUB_ENV, one by one as the script works them out; none where
-    // their number is not that of the lines that say so.
+    // The words that echo hands on to $GITHUB_OUTPUT and $GITHUB_ENV, one by one as the script works them out; none
+    // where their number is not that of the lines that say so.
     std::vector<std::string> echoed(const Node& script) {
         const std::string_view text = script.text;
         if (text.find("GITHUB_") == std::string_view::npos || text.find('$') == std::string_view::npos) return {};
@@ -263,10 +265,13 @@ private:
     void calls(const Node& node) {
         const Node *uses = node.find("uses"), *other = node.find("template");
         const Node* named = uses ? uses : other;
-        if (!named || !named->is_scalar() || !options_.neighbour || file_.host || file_.calls.size() >= kMostWorkflowCalls)
+        if (!named || !named->is_scalar() || !options_.neighbour || file_.host ||
+            file_.calls.size() >= kMostWorkflowCalls)
             return;
         const int depth = file_.call ? file_.call->depth + 1 : 1;
         if (depth > kMostTemplatesDeep || (file_.call && uses)) return;
+        File* root = &file_;
+        while (root->call) root = root->call->caller;
         std::string path(named->text);
         const std::size_t github = file_.path().rfind(".github/");
         if (uses && (!path.starts_with("./") || github == std::string::npos)) return;
@@ -292,7 +297,8 @@ private:
             call.span = named->span;
             call.depth = depth;
             add_inputs(arguments, call);
-            if (!call.inputs.empty() && file_.calls.size() < kMostWorkflowCalls)
+            if (!call.inputs.empty() && file_.calls.size() < kMostWorkflowCalls &&
+                ++root->module_calls <= kMostCallsOfAll)
                 read_called(file_, path_from(file_.path(), path), *text, std::move(call), inside);
         };
         bool once = true;  // else once for each round that an argument names
@@ -513,6 +519,7 @@ private:
                 const auto& keys = dialect_->keys;
                 if (std::find(keys.begin(), keys.end(), child.key) == keys.end() || other) continue;
                 const Node* items = task && child.is_scalar() ? node.find("for") : nullptr;
+                if (items && !items->is_array()) items = nullptr;
                 for (const Node& item : children(items)) {  // cmd: of Task, once for each
                     if (!item.is_scalar()) continue;
                     playbook_.set(".ITEM", std::string(item.text));

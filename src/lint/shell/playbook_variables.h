@@ -18,7 +18,9 @@ public:
     // A mapping of names to values, which come before what was there.
     void learn(const Node* names, std::string_view space = {});
     // One name, whose value may name others.
-    void set(std::string_view name, std::string value) { values_.insert_or_assign(std::string(name), std::move(value)); }
+    void set(std::string_view name, std::string value) {
+        values_.insert_or_assign(std::string(name), std::move(value));
+    }
     void forget(std::string_view name) { values_.erase(std::string(name)); }
     // {{ name }} by its value; {{ name | default("x") }} of a name that nothing gives as a default of the shell.
     void fill(std::string& text, std::vector<Piece>& pieces) const;

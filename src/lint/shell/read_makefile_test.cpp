@@ -45,5 +45,30 @@ TEST(ReadMakefile, ALineOfARecipeMayGoOn) {
     EXPECT_EQ(retired_in("# pool:\n#\t" + kPoolOf + "Standard_NC6s_v3\nall:\n\ttrue az\n"), 0u);
 }
 
+// train: export X := value holds for that recipe; a user's other recipes are not judged by it.
+TEST(ReadMakefile, VariablesOfATargetAreThoseOfItsRecipe) {
+    const auto visible = [](const std::string& makefile) {
+        return CheckedTree{{{"Makefile", makefile}}, {}}.findings("RUN005").size();
+    };
+    const std::string launch = "\ttorchrun --standalone --nproc-per-node $(N) train.py\n";
+    const std::string two = "train: export CUDA_VISIBLE_DEVICES := 0,1\ntrain: N = 4\n";
+    EXPECT_EQ(visible(two + "train:\n" + launch), 1u);
+    EXPECT_EQ(visible(two + "other: N = 4\nother:\n" + launch), 0u);
+    EXPECT_EQ(visible("train: export CUDA_VISIBLE_DEVICES := 0,1\ntrain: N = 2\ntrain:\n" + launch), 0u);
+}
+
+TEST(ReadMakefile, AFolderThatOnlyMakeKnowsHidesNothingElse) {
+    const auto floating = [](const std::string& options) {
+        return CheckedTree{{{"Makefile", "TAG ?= latest\nOPTIONS := " + options +
+                                             "\nrun:\n\tdocker run --gpus all $(OPTIONS) acme/train:$(TAG) python "
+                                             "train.py\n"}},
+                           {}}
+            .findings("IMG001")
+            .size();
+    };
+    EXPECT_EQ(floating("--rm -v $(CURDIR):/work"), 1u);
+    EXPECT_EQ(floating("$(shell cat options)"), 0u) << "any number of words";
+}
+
 }  // namespace
 }  // namespace stoker::lint

@@ -132,9 +132,8 @@ private:
             std::vector<Piece> pieces;
             variables_.fill(value, pieces);
             if (value.find("{{") == std::string::npos)
-                around_->environment.push_back({file_.tree.keep(name),
-                                                Value::known_text(file_.tree.keep(value), {0, 0}, file_.source()),
-                                                {0, 0}});
+                around_->environment.push_back(
+                    {file_.tree.keep(name), Value::known_text(file_.tree.keep(value), {0, 0}, file_.source()), {0, 0}});
         }
     }
     // Texts and names with + between them; nothing for what only just works out.
@@ -222,9 +221,9 @@ private:
             variables_.fill(text_, pieces_);
             hide_templates(text_);
             const bool other = text_.starts_with("#!") && text_.substr(0, text_.find('\n')).find("sh") == text_.npos;
-            File* guest =
-                other ? nullptr
-                      : read_guest(file_, std::move(text_), std::move(pieces_), {Kind::launch, Kind::az}, options_, around_);
+            File* guest = other ? nullptr
+                                : read_guest(file_, std::move(text_), std::move(pieces_), {Kind::launch, Kind::az},
+                                             options_, around_);
             if (guest && !guest->problems.empty()) file_.guests.pop_back();  // holes of a template, another language
         }
         text_.clear();

@@ -38,12 +38,25 @@ const KeyEntry* valid_key(const Tenants& tenants, std::string_view sha256, std::
     return over || (user != nullptr && user->disabled) ? nullptr : &key;
 }
 
+bool is_own(const Actor& actor, const KeyEntry& key) {
+    return (actor.kind == PrincipalKind::user || actor.kind == PrincipalKind::service) && actor.name == key.name &&
+           (actor.kind == PrincipalKind::service) == key.service;
+}
+
+bool sees(const Actor& actor, const KeyEntry& key, const Tenants& tenants) {
+    return reaches(actor, tenants.tenant_of(key.project)) &&
+           (may(actor, {Action::administer, Level::project}) || is_own(actor, key));
+}
+
 Status may_give(const Actor& actor, Role role, Level level, const Tenant& tenant) {
-    if (level <= actor.level && reaches(actor, tenant)) return done();
+    const bool less = actor.kind == PrincipalKind::core || within(role, actor.role);
+    if (less && level <= actor.level && reaches(actor, tenant)) return done();
     return Error(ErrorKind::denied,
-                 fmt::format("{} is {} of the {} and gives no role of the {}{}", printable(actor.who(), 100),
-                             to_string(actor.role), to_string(actor.level), to_string(level),
-                             level <= actor.level ? " elsewhere" : ""),
+                 less ? fmt::format("{} is {} of the {} and gives no role of the {}{}", printable(actor.who(), 100),
+                                    to_string(actor.role), to_string(actor.level), to_string(level),
+                                    level <= actor.level ? " elsewhere" : "")
+                      : fmt::format("{} is {} and gives nobody what {} may", printable(actor.who(), 100),
+                                    to_string(actor.role), to_string(role)),
                  {}, fmt::format("ask whoever is admin of the {} for a {}", to_string(level), to_string(role)));
 }
 

@@ -23,7 +23,11 @@ bool is_principal_name(std::string_view name);
 Actor actor_of(const KeyEntry& key, const Tenants& tenants);
 // nullptr: no such key, or it was revoked or has expired, or the user of its name is disabled. `sha256` in hex.
 const KeyEntry* valid_key(const Tenants& tenants, std::string_view sha256, std::int64_t now_us);
-// Whoever may make keys at all gives none that reaches beyond itself. denied.
+// Made out to whoever acts: everybody with a right to their own sees, rotates and revokes it.
+bool is_own(const Actor& actor, const KeyEntry& key);
+// One's own, or all that lie below where an admin is bound; what is neither is as good as not there.
+bool sees(const Actor& actor, const KeyEntry& key, const Tenants& tenants);
+// Nobody gives a role that may more, or reaches further, than their own. denied.
 Status may_give(const Actor& actor, Role role, Level level, const Tenant& tenant);
 
 }  // namespace stoker

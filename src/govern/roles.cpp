@@ -2,13 +2,12 @@
 #include "base/enum_words.h"
 
 namespace stoker {
-namespace {}  // namespace
-
 bool allowed(Role role, Action action) {
     switch (action) {
         case Action::look: return role != Role::agent;
         case Action::inspect: return role == Role::operator_ || role == Role::admin || role == Role::auditor;
         case Action::submit:
+        case Action::own:
         case Action::steer: return role == Role::developer || role == Role::operator_ || role == Role::admin;
         case Action::operate: return role == Role::operator_ || role == Role::admin;
         case Action::administer:
@@ -17,6 +16,12 @@ bool allowed(Role role, Action action) {
         case Action::report: return false;
     }
     return false;
+}
+
+bool within(Role role, Role other) {
+    for (const auto& [action, name] : enum_names(Action{}))
+        if (allowed(role, action) && !allowed(other, action)) return false;
+    return true;
 }
 
 std::vector<Role> roles_that_may(Action action) {
@@ -39,6 +44,7 @@ std::string_view in_words(Action action) {
         case Action::inspect: return "read the journal and the configuration";
         case Action::submit: return "submit runs";
         case Action::steer: return "steer runs";
+        case Action::own: return "have keys of their own";
         case Action::operate: return "operate nodes or evict runs";
         case Action::administer: return "say who may do what";
         case Action::configure: return "configure the installation";

@@ -17,6 +17,7 @@ enum class Action : std::uint8_t {
     inspect,     // what everybody did and was told: the journal, the configuration
     submit,      // runs
     steer,       // runs that are there: cancel, hold, release, renew, resume
+    own,         // what is one's own: keys in one's own name, that may no more than oneself
     operate,     // nodes, and who stays on them: drain, check, evict
     administer,  // who belongs here and may do what: projects, keys
     configure,   // the installation: its configuration, its backups
@@ -29,6 +30,8 @@ enum class Level : std::uint8_t { project, organisation, provider };
 
 // Pure and total: every pair has an answer.
 bool allowed(Role role, Action action);
+// Whatever `role` may, `other` may as well.
+bool within(Role role, Role other);
 // Who may, from the least on; an auditor, who changes nothing, stands last.
 std::vector<Role> roles_that_may(Action action);
 
@@ -47,11 +50,12 @@ constexpr std::array<std::pair<Role, std::string_view>, 6> enum_names(Role) {
              {Role::auditor, "auditor"},
              {Role::agent, "agent"}}};
 }
-constexpr std::array<std::pair<Action, std::string_view>, 9> enum_names(Action) {
+constexpr std::array<std::pair<Action, std::string_view>, 10> enum_names(Action) {
     return {{{Action::look, "look"},
              {Action::inspect, "inspect"},
              {Action::submit, "submit"},
              {Action::steer, "steer"},
+             {Action::own, "own"},
              {Action::operate, "operate"},
              {Action::administer, "administer"},
              {Action::configure, "configure"},

@@ -145,6 +145,8 @@ Result<ServerSettings> ConfigKeeper::settle(const ServerConfig& config) const {
     settings.tokens = config.tokens;
     if (config.budgets && config.budgets->lower_first)
         settings.limits.lower_first_s = static_cast<std::int64_t>(config.budgets->lower_first->value());
+    if (config.keys && config.keys->own_longest)
+        settings.limits.own_key_longest_s = static_cast<std::int64_t>(config.keys->own_longest->value());
     if (config.oidc) settings.oidc = *config.oidc;
     if (config.azure_events && !overridden("azure_events"))
         settings.azure_events = azure_events_url(*config.azure_events);
@@ -204,6 +206,12 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
                                   : fmt::format("what stands higher goes on {} longer",
                                                 format_seconds(Seconds(static_cast<double>(limits.lower_first_s)))),
         std::to_string(limits.lower_first_s));
+    add("keys", config.keys.has_value(),
+        limits.own_key_longest_s == 0
+            ? "made by admins alone"
+            : fmt::format("one's own hold at most {}",
+                          format_seconds(Seconds(static_cast<double>(limits.own_key_longest_s)))),
+        std::to_string(limits.own_key_longest_s));
     const std::string gate(limits.health ? to_string(*limits.health) : "off");
     add("health_gate", config.health_gate.has_value(), gate, gate);
     add("rate", config.rate.has_value(), settings.rate == 0 ? "no limit" : fmt::format("{:g} a second", settings.rate),
@@ -275,7 +283,7 @@ Result<ConfigOutcome> ConfigKeeper::apply() {
         return any;
     };
     // The limits first: they alone can fail, and then nothing else has changed.
-    if (changed({"max_queued", "max_ended", "keep_ended", "policy", "health_gate", "admission", "budgets"}))
+    if (changed({"max_queued", "max_ended", "keep_ended", "policy", "health_gate", "admission", "budgets", "keys"}))
         TRY_VOID(hooks_.set_limits(settings.limits));
     if (changed({"log_level", "log_format"})) use_log(settings);
     if (changed({"nodes"})) hooks_.set_nodes(std::move(settings.nodes));

@@ -42,7 +42,10 @@ EndpointItem item_of(const Endpoint& endpoint, const std::optional<EndpointStatu
                       .least = endpoint.least,
                       .most = endpoint.most,
                       .stopped = endpoint.stopped};
-    if (const EndpointRevision* now = endpoint.find(endpoint.current)) item.engine = now->engine;
+    if (const EndpointRevision* now = endpoint.find(endpoint.current)) {
+        item.engine = now->engine;
+        item.first_token_s = seconds_after_deploy(*now, now->first_token_at);
+    }
     if (status) {
         item.ready = status->ready;
         item.wanted = status->level;
@@ -58,7 +61,9 @@ EndpointView view_of(const EndpointFolder& folder, const Endpoint& endpoint) {
     view.status = folder.fresh_status(endpoint.name, wall_clock_us());
     view.endpoint = item_of(endpoint, view.status);
     for (const EndpointRevision& each : endpoint.revisions)
-        view.revisions.push_back({each.number, each.created_at, each.engine, each.model, each.source, each.promise});
+        view.revisions.push_back({each.number, each.created_at, each.engine, each.model, each.source, each.promise,
+                                  seconds_after_deploy(each, each.first_ready_at),
+                                  seconds_after_deploy(each, each.first_token_at)});
     if (!view.status) return view;
     for (const HeldFigure& each : held_against_plan(view.status->evidence))
         view.figures.push_back({each.name, each.unit, each.promised.mid, each.promised.low, each.promised.high,

@@ -12,6 +12,7 @@
 #include "explain/run_cost.h"
 #include "govern/users.h"
 #include "io/log.h"
+#include "run/decide/schedule.h"
 #include "run/spec/secrets.h"
 #include "run/state/rules.h"
 #include "server/bodies.h"
@@ -256,6 +257,24 @@ std::function<void(Result<Ack>)> answer_of(Service& service, const ExchangePtr& 
     };
 }
 
+namespace {
+
+bool waits_in_queue(const RunItem& run) {
+    return run.state == RunState::queued || run.state == RunState::requeued;
+}
+
+RunPage with_wait_causes(RunPage page, const Scene& scene) {
+    std::map<RunId, Cause> causes;
+    for (const Waiting& each : schedule(scene.state, scene.now_us, scene.scheduler).waiting)
+        causes[each.run] = each.cause;
+    for (RunItem& run : page.items)
+        if (const auto found = causes.find(run.id); waits_in_queue(run) && found != causes.end())
+            run.wait_cause = found->second;
+    return page;
+}
+
+}  // namespace
+
 void list_runs(Service& service, const ExchangePtr& exchange) {
     const Parameters& p = exchange->parameters;
     ListQuery query;
@@ -274,7 +293,16 @@ void list_runs(Service& service, const ExchangePtr& exchange) {
     service.ask<RunPage>(
         exchange,
         [query](const EngineView& view) -> Result<RunPage> { return list_runs(view.state, query, view.now_us); },
-        [exchange](const RunPage& page) { exchange->send(codec::write(page)); });
+        [&service, exchange](const RunPage& page) {
+            const bool wanted = exchange->parameters.flag("wait_causes") &&
+                                std::any_of(page.items.begin(), page.items.end(), waits_in_queue);
+            if (!wanted) return exchange->send(codec::write(page));
+            service.with_scene(exchange, 0, [&service, exchange, page](const ScenePtr& scene) {
+                service.work_long(exchange, [exchange, page, scene] {
+                    exchange->send(codec::write(with_wait_causes(page, *scene)));
+                });
+            });
+        });
 }
 
 void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key, bool held) {

@@ -16,6 +16,7 @@
 #include "deploy/engine_node.h"
 #include "explain/run_cost.h"
 #include "run/engine/journal_care.h"
+#include "serve/endpoints/endpoint.h"
 #include "server/bodies.h"
 #include "server/event_view.h"
 #include "server/handlers.h"
@@ -109,6 +110,24 @@ void add_idle(const IdleGuard& guard, std::int64_t now_us, MetricsText& out) {
     for (const auto& [state, count] : counts) out.set(metric("stoker_idle_runs"), "state", state, count);
 }
 
+constexpr std::size_t kMostEndpointGauges = 1000;
+
+void add_endpoints(Service& service, MetricsText& out) {
+    const auto all = EndpointFolder(service.engine().folder() + "/endpoints").list();
+    if (!all) return;
+    for (std::size_t i = 0; i < std::min(all->size(), kMostEndpointGauges); ++i) {
+        const Endpoint& each = (*all)[i];
+        const EndpointRevision* now = each.find(each.current);
+        if (now == nullptr) continue;
+        const std::string revision = std::to_string(now->number);
+        const MetricsText::Labels labels = {{"endpoint", each.name}, {"revision", revision}};
+        if (const auto s = seconds_after_deploy(*now, now->first_ready_at))
+            out.add(metric("stoker_endpoint_first_ready_seconds"), "", labels, *s);
+        if (const auto s = seconds_after_deploy(*now, now->first_token_at))
+            out.add(metric("stoker_endpoint_first_token_seconds"), "", labels, *s);
+    }
+}
+
 std::string metrics_text(Service& service, const Counted& c) {
     MetricsText out;
     const auto set = [&](std::size_t which, auto value) { out.set(which, static_cast<double>(value)); };
@@ -143,6 +162,7 @@ std::string metrics_text(Service& service, const Counted& c) {
     set(metric("stoker_api_streams"), service.streams().size());
     set(metric("process_resident_memory_bytes"), resident_bytes());
     add_limits(c, out);
+    add_endpoints(service, out);
     if (service.options().idle) add_idle(*service.options().idle, c.now_us, out);
     if (service.options().gpus) add_gpu_metrics(*service.options().gpus, out);
     if (service.options().more_metrics) service.options().more_metrics(out);

@@ -154,8 +154,7 @@ void list_keys(Service& service, const ExchangePtr& exchange) {
         [actor = exchange->actor](const EngineView& view) -> Result<KeyList> {
             KeyList list;
             for (const auto& [id, key] : view.state.tenants.keys)
-                if (reaches(actor, view.state.tenants.tenant_of(key.project)))
-                    list.items.push_back(view_of_key(view, key));
+                if (sees(actor, key, view.state.tenants)) list.items.push_back(view_of_key(view, key));
             return list;
         },
         [exchange](const KeyList& list) { exchange->send(codec::write(list)); });
@@ -175,14 +174,16 @@ void make_key(Service& service, const ExchangePtr& exchange) {
     if (!body->node.empty() && !is_series_name(body->node))
         return exchange->fail(Error(ErrorKind::invalid,
                                     fmt::format("node is {}, expected the name of a node", printable(body->node, 60))));
+    // Left out: one's own.
+    const bool own = body->name.empty();
     const std::string secret = std::string(kKeyPrefix) + random_hex(kSecretBytes);
     // The moment of the server, by which it expires.
     std::int64_t now_us = 0;
     if (const Status asked = service.engine().read([&](const EngineView& view) { now_us = view.now_us; }); !asked)
         return exchange->fail(asked.error());
     tell<KeyGiven>(service, exchange,
-                   MakeKey{.name = body->name,
-                           .service = body->service,
+                   MakeKey{.name = own ? exchange->actor.name : body->name,
+                           .service = own ? exchange->actor.kind == PrincipalKind::service : body->service,
                            .role = body->role,
                            .level = body->level,
                            .project = *project,

@@ -111,7 +111,12 @@ std::vector<Route> make_routes() {
                               .description = "Which come first.",
                               .type = Type::choice,
                               .choices = {"newest", "oldest"},
-                              .otherwise = "newest"}},
+                              .otherwise = "newest"},
+                             {.name = "wait_causes",
+                              .description = "Of each that is queued also why it waits, as wait_cause: a pass of the "
+                                             "scheduler.",
+                              .type = Type::flag,
+                              .otherwise = "false"}},
                    .answers = {{.description = "A page.", .schema = "RunPage"}},
                    .handler = list_runs});
     all.push_back({.method = "POST",

@@ -97,6 +97,15 @@ RecordTable<BudgetsForm> budgets_form_table() {
     return table;
 }
 
+RecordTable<KeysForm> keys_form_table() {
+    RecordTable<KeysForm> table("keys", "Keys that people make for themselves (stoker key make), without an admin.");
+    table.seconds("own_longest", &KeysForm::own_longest,
+                  "How long such a key may hold; one that says nothing holds so long. 0s: an admin makes all keys; 90d "
+                  "when nothing is said.",
+                  "30d", 0, kMostBackupEveryS);
+    return table;
+}
+
 const RecordTable<ServerForm>& server_form_table() {
     static const RecordTable<ServerForm> table = [] {
         RecordTable<ServerForm> t(
@@ -171,6 +180,8 @@ const RecordTable<ServerForm>& server_form_table() {
         t.other_names({"gateways", "ledgers"});
         t.record("budgets", &ServerForm::budgets, budgets_form_table(),
                  "In which order work is stopped where a budget runs out; all at once when nothing is said.");
+        t.record("keys", &ServerForm::keys, keys_form_table(),
+                 "Keys that people make for themselves; 90 days at most when nothing is said.");
         t.record("notify", &ServerForm::notify, notify_form_table(),
                  "Whom runs may have told that they have ended; a mail or any address when nothing is said. Holds "
                  "after a restart.");

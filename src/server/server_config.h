@@ -54,6 +54,12 @@ struct BudgetsForm {
     std::map<std::string, SourcePos> at;
 };
 
+// Of people that make keys for themselves.
+struct KeysForm {
+    std::optional<Seconds> own_longest;
+    std::map<std::string, SourcePos> at;
+};
+
 // What is not written is left to the command line and to the defaults.
 struct ServerConfig {
     std::optional<std::vector<NodeInfo>> nodes;
@@ -75,6 +81,7 @@ struct ServerConfig {
     IdleRules idle;
     TokenAccounts tokens;
     std::optional<BudgetsForm> budgets;
+    std::optional<KeysForm> keys;
     std::optional<NotifyForm> notify;
     std::optional<OidcForm> oidc;
     std::map<std::string, SourcePos> at;

@@ -210,8 +210,69 @@ TEST_F(TenantsApiTest, NobodyGivesMoreThanTheyHave) {
     EXPECT_EQ(with(organisation, "POST", "/api/v1/projects", R"({"name":"more","organisation":"o-3"})").status, 404);
     EXPECT_EQ(with(organisation, "POST", "/api/v1/organisations", R"({"name":"mine"})").status, 403);
     EXPECT_EQ(with(project, "POST", "/api/v1/keys/k-2/revoke").status, 403);  // of the whole organisation
-    EXPECT_EQ(with(key("dev", "developer", "project", "p-2"), "GET", "/api/v1/keys").status, 403);
     EXPECT_EQ(with(kToken, "POST", "/api/v1/keys", R"({"name":"a b"})").status, 400);
+}
+
+// Somebody who needs a key for a script gets it without a ticket, and nothing that they are not.
+TEST_F(TenantsApiTest, ADeveloperHasKeysOfTheirOwnAndSeesNoOthers) {
+    key("ben", "developer", "project", "p-2");
+    const auto log_in = [&](std::string_view name) {
+        EXPECT_EQ(
+            with(kToken, "POST", "/api/v1/users",
+                 fmt::format(R"({{"name":"{}","role":"developer","project":"p-2","password":"a long enough one"}})",
+                             name))
+                .status,
+            201);
+        const HttpResponse in =
+            ask("POST", "/api/v1/login", fmt::format(R"({{"name":"{}","password":"a long enough one"}})", name));
+        return at(in, "secret");
+    };
+    const std::string anna = log_in("anna");
+    EXPECT_EQ(with(anna, "GET", "/api/v1/keys").body, R"({"items":[]})");
+    const HttpResponse made = with(anna, "POST", "/api/v1/keys", R"({"role":"developer"})");
+    ASSERT_EQ(made.status, 201) << made.body;
+    EXPECT_THAT(made.body, HasSubstr(R"("name":"anna")"));
+    EXPECT_THAT(made.body, Not(HasSubstr(R"("expires_at":"")")));  // it ends, though nothing was said
+    const std::string secret = at(made, "secret");
+    EXPECT_EQ(at(with(secret, "GET", "/api/v1/whoami"), "role"), "developer");
+    EXPECT_THAT(with(anna, "GET", "/api/v1/keys").body, Not(HasSubstr("ben")));
+
+    const auto refused = [&](const std::string& by, const std::string& body, int status, std::string_view why) {
+        const HttpResponse answer = with(by, "POST", "/api/v1/keys", body);
+        EXPECT_EQ(answer.status, status) << body;
+        EXPECT_THAT(answer.body, HasSubstr(why)) << body;
+    };
+    refused(anna, R"({"role":"operator"})", 403, "gives nobody what operator may");
+    refused(anna, R"({"role":"auditor"})", 403, "gives nobody what auditor may");
+    refused(anna, R"({"role":"viewer","level":"organisation"})", 403, "gives no role of the organisation");
+    refused(anna, R"({"role":"viewer","project":"p-3"})", 404, "there is no project p-3");
+    refused(anna, R"({"name":"ben","role":"viewer"})", 403, "in no other name than their own");
+    refused(anna, R"({"role":"viewer","service":true,"name":"anna"})", 403, "in no other name than their own");
+    refused(anna, R"({"role":"viewer","expires_s":8640000})", 400, "longer than the 90 d");
+    refused(secret, R"({"role":"viewer"})", 403, "makes no further ones");
+    // Nobody's but their own, whatever is guessed.
+    for (const char* what : {"revoke", "rotate"}) {
+        EXPECT_EQ(with(anna, "POST", fmt::format("/api/v1/keys/k-1/{}", what)).status, 404);
+        EXPECT_EQ(with(log_in(fmt::format("eve-{}", what)), "POST", fmt::format("/api/v1/keys/k-2/{}", what)).status,
+                  404);
+    }
+    // A key goes on as another one, and lives no longer for it.
+    const HttpResponse again = with(secret, "POST", "/api/v1/keys/k-2/rotate");
+    ASSERT_EQ(again.status, 201) << again.body;
+    const auto end_of = [](const HttpResponse& answer) {
+        return answer.body.substr(answer.body.find("expires_at"), sizeof(R"(expires_at":"2026-11-28T00:00:00)"));
+    };
+    EXPECT_EQ(end_of(again), end_of(made));
+    EXPECT_EQ(with(secret, "GET", "/api/v1/whoami").status, 401);
+    EXPECT_EQ(with(at(again, "secret"), "POST", "/api/v1/keys/k-3/rotate", R"({"expires_s":7776000})").status, 400);
+    EXPECT_EQ(at(with(anna, "POST", "/api/v1/keys/k-3/revoke"), "state"), "revoked");
+    EXPECT_EQ(with(at(again, "secret"), "GET", "/api/v1/whoami").status, 401);
+    // One that an admin made out to them, and that may more: they see it, and get no other secret for it.
+    key("anna", "admin", "project", "p-2");
+    EXPECT_EQ(with(anna, "POST", "/api/v1/keys/k-4/rotate").status, 403);
+    // Not without end: the state keeps them.
+    for (int i = 0; i < 19; ++i) EXPECT_EQ(with(anna, "POST", "/api/v1/keys", R"({"role":"viewer"})").status, 201);
+    refused(anna, R"({"role":"viewer"})", 409, "20 keys that hold already");
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct RunItem {
     std::string submitted_at, started_at, ended_at;
     double used_s = 0;  // on machines, all attempts together
     std::map<std::string, std::string> labels, parameters;
+    std::optional<Cause> wait_cause{};    // why it waits; where it was asked for
     std::optional<bool> waits_at_engine;  // true, or left out: cause and detail are then the engine's
 };
 
@@ -241,6 +242,7 @@ void fields(V& visit, RunItem& v) {
     visit("used_s", v.used_s);
     visit("user", v.user);
     visit("version", v.version);
+    visit("wait_cause", v.wait_cause);
     visit("waits_at_engine", v.waits_at_engine);
 }
 template <class V>

@@ -22,6 +22,7 @@ struct EndpointItem {
     // As a gateway said in the last ten seconds; left out where none did.
     std::optional<int> ready, wanted;
     std::optional<std::int64_t> queued, requests, failed;
+    std::optional<double> first_token_s{};  // of the current revision: from its deployment to its first token
 };
 struct EndpointList {
     std::vector<EndpointItem> items;
@@ -30,6 +31,7 @@ struct EndpointRevisionView {
     int revision = 0;
     std::string created_at, engine, model, source;
     ServingPromise planned;
+    std::optional<double> first_ready_s{}, first_token_s{};  // after its deployment; left out: not yet
 };
 // One figure that the plan promised, of the last ten minutes.
 struct EndpointFigure {
@@ -81,6 +83,7 @@ template <class V>
 void fields(V& visit, EndpointItem& v) {
     visit("engine", v.engine);
     visit("failed", v.failed);
+    visit("first_token_s", v.first_token_s);
     visit("least", v.least);
     visit("most", v.most);
     visit("name", v.name);
@@ -102,6 +105,8 @@ template <class V>
 void fields(V& visit, EndpointRevisionView& v) {
     visit("created_at", v.created_at);
     visit("engine", v.engine);
+    visit("first_ready_s", v.first_ready_s);
+    visit("first_token_s", v.first_token_s);
     visit("model", v.model);
     visit("planned", v.planned);
     visit("revision", v.revision);

@@ -157,6 +157,41 @@ def test_what_a_developer_deploys_runs_in_their_project(t):
     check((run["user"], run["project"]) == ("ann", "north"), str(run))
     seen = ann.json("GET", "/api/v1/endpoints/chat")
     check((seen["endpoint"]["ready"], seen["status"]["replicas"][0]["run"]) == (1, run["id"]), str(seen["endpoint"]))
+
+    # From the deployment that was accepted to the first token: kept with the endpoint, and told wherever it is.
+    seen = wait_for("the first token is told", lambda: (v := ann.json("GET", "/api/v1/endpoints/chat"))["endpoint"].get("first_token_s") and v)
+    one = seen["revisions"][0]
+    check(0 < one["first_ready_s"] <= one["first_token_s"] == seen["endpoint"]["first_token_s"] < 120, str(one))
+    check(seen["status"]["gateway"] == g.told["url"], seen["status"]["gateway"])
+    first = one["first_token_s"]
+    metric = 'stoker_endpoint_first_token_seconds{endpoint="chat",revision="1"} '
+    told = next(line for line in admin.ask("GET", "/metrics")[1].splitlines() if line.startswith(metric))
+    check(abs(float(told.removeprefix(metric)) - first) < 1e-3, told)
+    check(ann.ask("GET", "/metrics")[0] == 403, "of everybody's endpoints")
+    check(abs(t.json("endpoints")[0]["first_token_s"] - first) < 1e-3, str(t.json("endpoints")))
+    check("first token after" in t.call("endpoints", "describe", "chat").stdout, "describe")
+    print(f"  {first:.1f} s from the deployment to the first token, {one['first_ready_s']:.1f} s of it until a replica was ready, on a busy machine")
+    # A second gateway tells the same: the first token was the first one.
+    check(g.terminate() == 0, "exit")
+    g = Gateway(t).start()
+    wait_for("it is kept again", lambda: ann.json("GET", "/api/v1/endpoints/chat")["endpoint"]["state"] == "ready")
+    check(text_of(g.post(chat(2))[2]) == "tok tok ", "it answers again")
+    time.sleep(1.5)
+    check(ann.json("GET", "/api/v1/endpoints/chat")["endpoint"]["first_token_s"] == first, "the first is the first")
+
+    # A key of her own, for a script: made, listed, rotated and revoked without an admin, and nobody else's is seen.
+    made = ann.json("POST", "/api/v1/keys", {"role": "developer", "expires_s": 86400})
+    check((made["key"]["name"], made["key"]["project"]) == ("ann", "p-2"), str(made["key"]))
+    check(bob.json("GET", "/api/v1/keys")["items"] == [] and bob.ask("POST", f"/api/v1/keys/{made['key']['id']}/revoke")[0] == 404, "bob's are none")
+    with_key = {"STOKER_TOKEN": made["secret"]}
+    check("ann, developer of the project" in t.call("whoami", env=with_key).stdout, "by the command")
+    check(made["key"]["id"] in t.call("key", "list", env=with_key).stdout, "it lists itself")
+    check("makes no further ones" in t.call("key", "make", env=with_key, exit=None).stderr, "a key makes no key")
+    again = t.call("key", "rotate", made["key"]["id"], env=with_key).stdout.strip()
+    check("the token is wrong" in t.call("whoami", env=with_key, exit=None).stderr, "the old one has ended")
+    last = ann.json("GET", "/api/v1/keys")["items"][-1]
+    t.call("key", "revoke", last["id"], env={"STOKER_TOKEN": again})
+    check({key["state"] for key in ann.json("GET", "/api/v1/keys")["items"]} == {"revoked"}, "both have ended")
     check(bob.json("GET", "/api/v1/endpoints")["items"] == [] and bob.ask("POST", "/api/v1/endpoints/chat/stop")[0] == 404, "bob's are none")
 
     # Somebody else's run that looks like a replica gets no request.

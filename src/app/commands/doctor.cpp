@@ -13,6 +13,7 @@
 #include "app/client/run_health.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
+#include "app/commands/doctor_cloud.h"
 #include "app/doctor_read.h"
 #include "app/session.h"
 #include "base/text.h"
@@ -259,6 +260,13 @@ Result<CommandOutput> check_run(Session& session, const Args& args, RunId id) {
 }
 
 Result<CommandOutput> run_doctor(Session& session, const Args& args) {
+    if (!args.positional.empty() && args.positional[0] == "cloud") {
+        for (const char* other : {"full", "peer", "link-token", "link-gbps", "mtu", "disk", "baseline", "forget",
+                                  "listen", "size", "burn-in"})
+            if (args.has(other))
+                return Error(ErrorKind::invalid, fmt::format("cloud looks at lists; --{} measures here", other));
+        return find_forgotten_things(session, args);
+    }
     if (args.has("read")) {
         for (const OptionSpec& option : client_options())
             if (args.has(option.name))
@@ -298,7 +306,8 @@ CliCommand doctor_command() {
         .summary = "network, machine and disk against what they should be; a run's trouble by layer",
         .usage =
             "stoker doctor [cpu | disk | gpu | network | serve | RUN] [options]\n"
-            "       stoker doctor --read FILE... [--size SIZE]",
+            "       stoker doctor --read FILE... [--size SIZE]\n"
+            "       stoker doctor cloud --read FILE... [--server URL | --folder DIR]",
         .description =
             "Measures for two seconds (--full: up to a minute): links to the peers that are named, then what the "
             "machine "
@@ -320,6 +329,15 @@ CliCommand doctor_command() {
             "lines, the text of a DCGM exporter; and the script of the run, whose line is named that a log speaks of. "
             "Each file is known by its content, annotated by its lines and held against --size; all are concluded "
             "together, network first.\n"
+            "cloud takes what a cloud lists (az resource, vm -d, disk, group, network public-ip and network nic list, "
+            "az "
+            "aks nodepool list, aws ec2 describe-instances, -volumes and -addresses, gcloud compute instances, disks "
+            "and "
+            "addresses list; all as JSON) and says what nobody seems to want any more: disks that no machine has, "
+            "machines that are stopped and billed, pools that never empty, what was to end, and what is marked "
+            "managed-by=stoker and no node, run or endpoint of the server that is named. With its age, what it costs a "
+            "month by the catalogue and the line that removes it; it removes nothing itself, and ends with 1 when "
+            "something is forgotten for certain.\n"
             "Ends with 0 when nothing failed, 1 when something did, 2 when a file is not recognised or breaks off, 3 "
             "when a peer that was named could not be measured, or nothing in the files could be judged.",
         .examples = {"stoker doctor", "stoker doctor serve --listen 10.0.0.5:7411 --link-token link.token",
@@ -327,11 +345,12 @@ CliCommand doctor_command() {
                      "stoker doctor --full --size Standard_ND96isr_H100_v5", "stoker doctor --full --baseline",
                      "stoker doctor disk --disk /scratch",
                      "stoker doctor gpu --burn-in 600 --size Standard_ND96isr_H100_v5", "stoker doctor r-12",
+                     "stoker doctor cloud --read vms.json disks.json addresses.json groups.json",
                      "stoker doctor --read ib.txt nccl.log train.sh --size Standard_ND96isr_H100_v5",
                      "kubectl get pods,nodes,events -A -o json | stoker doctor --read -"},
         .options = {{.name = "read",
                      .value = "FILE...",
-                     .help = "read what tools printed, and conclude",
+                     .help = "read what tools printed, or what a cloud lists, and conclude",
                      .repeats = true,
                      .completes = "file",
                      .many = true},
@@ -358,7 +377,7 @@ CliCommand doctor_command() {
                     {.name = "forget", .help = "remove what --baseline kept"},
                     {.name = "listen", .value = "ADDRESS:PORT", .help = "where serve listens (127.0.0.1:7411)"}},
         .max_positional = 1,
-        .subcommands = {"cpu", "disk", "gpu", "network", "serve"},
+        .subcommands = {"cloud", "cpu", "disk", "gpu", "network", "serve"},
         .run = run_doctor,
         .completes = "run"};
     for (const OptionSpec& option : client_options()) command.options.push_back(option);

@@ -48,6 +48,15 @@ std::string revision_text(const Endpoint& endpoint, const std::optional<Endpoint
     return text;
 }
 
+Json first_json(const EndpointRevision& revision, std::string_view at) {
+    const auto seconds = seconds_after_deploy(revision, at);
+    return seconds ? Json(*seconds) : Json();
+}
+std::string first_text(const EndpointRevision& revision, std::string_view at) {
+    const auto seconds = seconds_after_deploy(revision, at);
+    return seconds ? format_seconds(Seconds(*seconds)) : "not yet";
+}
+
 Result<CommandOutput> list_all(Session& session, const EndpointFolder& folder) {
     TRY(const std::vector<Endpoint> endpoints, folder.list());
     FactTable listing{{{"endpoint", "endpoint"},
@@ -59,6 +68,8 @@ Result<CommandOutput> list_all(Session& session, const EndpointFolder& folder) {
                        {"most", "most", Align::right},
                        {"queued", "held", Align::right},
                        {"requests", "requests", Align::right},
+                       {"first_token_s", ""},
+                       {"", "first token after", Align::right},
                        {"engine", "server"}},
                       {}};
     for (const Endpoint& each : endpoints) {
@@ -68,6 +79,8 @@ Result<CommandOutput> list_all(Session& session, const EndpointFolder& folder) {
         listing.rows.push_back({each.name, state_of(each, status), revision_text(each, status),
                                 number(status ? status->ready : 0), number(status ? status->level : 0), each.least,
                                 each.most, number(status ? status->queued : 0), number(status ? status->requests : 0),
+                                revision != nullptr ? first_json(*revision, revision->first_token_at) : Json(),
+                                revision != nullptr ? first_text(*revision, revision->first_token_at) : "",
                                 revision != nullptr ? revision->engine : ""});
     }
     if (session.format != Format::text) return CommandOutput{dump(session, listing.json())};
@@ -88,6 +101,8 @@ Json json_of(const Endpoint& endpoint, const std::optional<EndpointStatus>& stat
                            .set("revision", each.number)
                            .set("created_at", each.created_at)
                            .set("engine", each.engine)
+                           .set("first_ready_s", first_json(each, each.first_ready_at))
+                           .set("first_token_s", first_json(each, each.first_token_at))
                            .set("model", each.model)
                            .set("source", each.source)
                            .set("planned", codec::write(each.promise)));
@@ -122,6 +137,7 @@ Result<CommandOutput> describe(Session& session, const EndpointFolder& folder, c
     } else {
         line("requests",
              fmt::format("{} answered, {} failed, {} held now", status->requests, status->failed, status->queued));
+        if (!status->gateway.empty()) line("ask at", status->gateway + "/v1");
         line("a start", fmt::format("takes {}", format_seconds(Seconds(status->cold_start_s))));
         if (!status->last_failure.empty()) line("last fault", style.bad(printable(status->last_failure, 400)));
         if (!status->replicas.empty()) {
@@ -140,10 +156,17 @@ Result<CommandOutput> describe(Session& session, const EndpointFolder& folder, c
         }
     }
     text += "\n";
-    FactTable table{{{"revision", "revision"}, {"made", "made"}, {"server", "server"}, {"of", "of"}}, {}};
+    FactTable table{{{"revision", "revision"},
+                     {"made", "made"},
+                     {"first_ready_s", "ready after", Align::right},
+                     {"first_token_s", "first token after", Align::right},
+                     {"server", "server"},
+                     {"of", "of"}},
+                    {}};
     for (const EndpointRevision& each : endpoint.revisions)
         table.rows.push_back({std::to_string(each.number) + (each.number == endpoint.current ? " *" : ""),
-                              each.created_at.substr(0, 19) + "Z", each.engine, printable(each.source, 200)});
+                              each.created_at.substr(0, 19) + "Z", first_text(each, each.first_ready_at),
+                              first_text(each, each.first_token_at), each.engine, printable(each.source, 200)});
     return CommandOutput{text + table.text(style)};
 }
 

@@ -19,6 +19,7 @@
 #include "app/session.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "deploy/engines/engines.h"
 #include "govern/keys.h"
 #include "io/core_files.h"
 #include "io/process.h"
@@ -101,6 +102,10 @@ Result<CommandOutput> run_gateway(Session& session, const Args& args) {
     const std::string url = fmt::format(
         "{}://{}:{}", tls ? "https" : "http",
         listen.address.find(':') == std::string::npos ? listen.address : "[" + listen.address + "]", gateway->port());
+    // Who listens everywhere is reached by the name of the machine.
+    const bool everywhere = listen.address == "0.0.0.0" || listen.address == "::";
+    endpoints.listens_at(
+        everywhere ? fmt::format("{}://{}:{}", tls ? "https" : "http", this_node().name, gateway->port()) : url);
     std::shared_ptr<batch::BatchService> batches;
     if (!config.options.batch_folder.empty()) {
         TRY(batches, batch::BatchService::start({.folder = config.options.batch_folder,

@@ -35,12 +35,14 @@ struct EndpointService::State {
     mutable std::mutex mutex;  // guards boards
     std::condition_variable wake;
     Boards boards;
+    std::string url;  // guarded as well
     std::thread thread;
 
     struct Kept {
         std::unique_ptr<ReplicaHost> host;
         std::unique_ptr<EndpointKeeper> keeper;
-        bool removed = false;  // its file is gone: it is kept until its replicas are
+        std::map<int, double> ready_told{}, token_told{};  // by revision: what its file has
+        bool removed = false;                              // its file is gone: it is kept until its replicas are
     };
     std::map<std::string, Kept> kept;  // of the thread
     std::string told;
@@ -128,12 +130,43 @@ struct EndpointService::State {
         }
     }
 
+    // What is seen once in the life of a revision goes into the file of the endpoint, which outlives the gateway.
+    void keep_firsts(const std::string& name, Kept& own, double now_s) {
+        const std::map<int, double> ready = own.keeper->first_ready(), token = own.keeper->board()->first_tokens();
+        if (ready == own.ready_told && token == own.token_told) return;
+        const auto wall_us = [&](double at_s) {
+            return wall_clock_us() - static_cast<std::int64_t>((now_s - at_s) * 1e6);
+        };
+        const auto earlier = [&](EndpointRevision& revision, const std::map<int, double>& seen, std::string& at) {
+            const auto found = seen.find(revision.number);
+            if (found == seen.end()) return;
+            const std::int64_t us = wall_us(found->second), there = parse_rfc3339(at).value_or(0);
+            // Before it was deployed: of another one that had its name.
+            if (us >= parse_rfc3339(revision.created_at).value_or(0) && (there == 0 || us < there)) at = rfc3339(us);
+        };
+        const auto written = folder.change(name, false, [&](Endpoint& there) {
+            for (EndpointRevision& revision : there.revisions) {
+                earlier(revision, ready, revision.first_ready_at);
+                earlier(revision, token, revision.first_token_at);
+            }
+            return done();
+        });
+        if (!written) return say_once(written.error().text());
+        own.ready_told = ready;
+        own.token_told = token;
+    }
+
     void tell(double now_s) {
         for (auto& [name, own] : kept) {
             if (own.removed) continue;
             EndpointStatus status = own.keeper->status(now_s);
             status.updated_at = rfc3339(wall_clock_us());
+            {
+                const std::lock_guard lock(mutex);
+                status.gateway = url;
+            }
             if (const auto written = folder.write_status(status); !written) say_once(written.error().text());
+            keep_firsts(name, own, now_s);
         }
     }
 };
@@ -153,6 +186,11 @@ EndpointService::~EndpointService() {
 EndpointService::Boards EndpointService::boards() const {
     const std::lock_guard lock(state_->mutex);
     return state_->boards;
+}
+
+void EndpointService::listens_at(std::string url) {
+    const std::lock_guard lock(state_->mutex);
+    state_->url = std::move(url);
 }
 
 std::uint64_t EndpointService::version() const {

@@ -21,8 +21,9 @@ public:
     EndpointService(const EndpointService&) = delete;
     EndpointService& operator=(const EndpointService&) = delete;
 
-    Boards boards() const;          // of those that there are now
-    std::uint64_t version() const;  // another one when an endpoint has come or gone
+    Boards boards() const;             // of those that there are now
+    void listens_at(std::string url);  // what requests are sent to, once that is known
+    std::uint64_t version() const;     // another one when an endpoint has come or gone
     // Its file is there, whoever keeps it: one just made, or kept by a gateway that is about to end. Any thread.
     bool there(const std::string& name) const;
 

@@ -101,8 +101,8 @@ Result<CommandOutput> rotate_key(Session& session, const Args& args) {
 }
 
 Result<CommandOutput> make_key(Session& session, const Args& args) {
-    TRY(const std::string name, name_given(args, "key"));
-    Json body = Json::object().set("name", name).set("role", args.get_or("role", "developer"));
+    Json body = Json::object().set("role", args.get_or("role", "developer"));
+    if (args.positional.size() == 2) body.set("name", args.positional[1]);
     if (args.has("service")) body.set("service", true);
     if (args.has("of-organisation") && args.has("of-provider"))
         return Error(ErrorKind::invalid, "--of-organisation and --of-provider: give one of them");
@@ -187,9 +187,10 @@ CliCommand key_command() {
     return with_client(
         {.name = "key",
          .summary = "keys for people and programs: make, list, rotate, revoke",
-         .usage = "stoker key make NAME [--role ROLE] [--project NAME] [--expires TIME] | list | rotate KEY [--old-for "
-                  "TIME] | "
-                  "revoke KEY",
+         .usage =
+             "stoker key make [NAME] [--role ROLE] [--project NAME] [--expires TIME] | list | rotate KEY [--old-for "
+             "TIME] | "
+             "revoke KEY",
          .description =
              "A key is a secret of 256 bits that is shown once; the server keeps its SHA-256. Whoever sends it "
              "(STOKER_TOKEN, --token-file, or Authorization: Bearer) acts under that name, with that role, in that "
@@ -198,9 +199,14 @@ CliCommand key_command() {
              "provider "
              "tells what the GPUs of a node do (stoker agent --server). What lies outside "
              "is as good as not there.\n"
+             "Developers and operators make, list, rotate and revoke keys of their own (make without NAME), which may "
+             "no "
+             "more than they and hold 90 days at most, or as long as the server's configuration says. They log in for "
+             "that: a key makes no further ones, and rotates itself alone.\n"
              "A run on this machine has the rights of the server's own user there: give developer only to those whom "
              "you would let log in.",
-         .examples = {"stoker key make anna --role developer --project vision --expires 90d",
+         .examples = {"stoker key make --expires 30d",
+                      "stoker key make anna --role developer --project vision --expires 90d",
                       "stoker key make ci --service --role developer",
                       "stoker key make agent-n7 --service --role agent --of-provider --node n7",
                       "stoker key make boss --role auditor --of-organisation --project hospital/vision",
@@ -214,7 +220,9 @@ CliCommand key_command() {
                      {.name = "of-organisation", .help = "the role reaches the whole organisation of that project"},
                      {.name = "of-provider", .help = "the role reaches everything, nodes and configuration as well"},
                      {.name = "node", .value = "NAME", .help = "an agent's tells of this node alone (of any)"},
-                     {.name = "expires", .value = "TIME", .help = "ends after this long: 90d, 8h; never, if left out"},
+                     {.name = "expires",
+                      .value = "TIME",
+                      .help = "ends after this long: 90d, 8h; if left out never, one's own as late as it may"},
                      {.name = "old-for",
                       .value = "TIME",
                       .help = "rotate: the old key still holds so long (it ends at once)"},

@@ -38,8 +38,9 @@ std::string az_quota(const AzureShape& s) {
 
 std::string az_group(const AzureShape& s) {
     std::string out =
-        "# 2. The group, in which everything is.\naz group create -n \"$group\" -l \"$location\" --tags "
-        "managed-by=stoker\n";
+        "# 2. The group, in which everything is; its tags say whose, and with EXPIRES=2027-01-31 until when.\n"
+        "az group create -n \"$group\" -l \"$location\" \\\n    --tags " +
+        az_tags(s.name) + "\n";
     if (s.budget_usd > 0)
         out += fmt::format(
             "# Owners are written to at half, four fifths and all of what the plan counts on in a month. It stops "

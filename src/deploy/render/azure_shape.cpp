@@ -61,6 +61,11 @@ std::vector<std::string> reached_names(const Deployment& d, bool cluster) {
 
 }  // namespace
 
+std::string az_tags(std::string_view work) {
+    return fmt::format(
+        "managed-by=stoker workload={} owner=\"${{OWNER:-$(id -un)}}\" ${{EXPIRES:+\"expires=$EXPIRES\"}}", work);
+}
+
 std::string azure_refusal(const Deployment& d) {
     if (d.nodes.cloud != "azure")
         return fmt::format(

@@ -70,6 +70,10 @@ inline bool asks_for_a_larger_group(const AzureShape& s) {
 // Of AKS: what runs the cluster's own pods.
 inline constexpr std::string_view kSystemSize = "Standard_D4s_v5";
 
+// What tells later whose it is and until when (stoker doctor cloud reads it), as words of az --tags: OWNER, else
+// whoever runs the script; EXPIRES where that is said.
+std::string az_tags(std::string_view work);
+
 // In a template of ARM: a list of one, and what names another resource.
 Json arm_list(Json item);
 Json arm_id(std::string text);

@@ -158,7 +158,7 @@ std::string custom_image_script(const Deployment& d) {
                "-eu\n\n"
                "here=$(cd \"$(dirname \"$0\")\" && pwd)\ngroup=${{GROUP:-{1}-image-rg}}\nlocation=${{LOCATION:-{2}}}\n"
                "key=${{SSH_KEY:?file of your public SSH key}}\n\n"
-               "az group create -n \"$group\" -l \"$location\" --tags managed-by=stoker\n"
+               "az group create -n \"$group\" -l \"$location\" \\\n    --tags {8}\n"
                "# It fetches packages and answers nobody.\n"
                "az vm create -g \"$group\" -n {1}-base --size {3} --image {4}:{5}:{6}:{7} --nsg-rule NONE \\\n"
                "    --public-ip-sku Standard --security-type Standard --authentication-type ssh --admin-username "
@@ -171,7 +171,7 @@ std::string custom_image_script(const Deployment& d) {
                "az image create -g \"$group\" -n {1} --source {1}-base --hyper-v-generation V2\n"
                "az vm delete -g \"$group\" -n {1}-base --yes\n"
                "az image show -g \"$group\" -n {1} --query id -o tsv\n",
-               d.name, s.name, s.location, kSystemSize, s.publisher, s.offer, s.sku, s.version);
+               d.name, s.name, s.location, kSystemSize, s.publisher, s.offer, s.sku, s.version, az_tags(s.name));
 }
 
 }  // namespace stoker

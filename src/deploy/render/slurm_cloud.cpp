@@ -93,8 +93,8 @@ std::string set_script(const Deployment& d, const AzureShape& s) {
     out += fmt::format(
         "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\ngroup=${{GROUP:-{}-rg}}\nlocation=${{LOCATION:-{}}}\n"
         "subnet=${{SUBNET:?id of the subnet}}\nkey=${{SSH_KEY:?file of your public SSH key}}\n\n"
-        "az group create -n \"$group\" -l \"$location\" --tags managed-by=stoker\n",
-        s.name, s.location);
+        "az group create -n \"$group\" -l \"$location\" \\\n    --tags {}\n",
+        s.name, s.location, az_tags(s.name));
     out += s.image_comment;
     out += why(
         "numbers of a Uniform set go up from 0 without a gap when none is made beyond the number, so that node N is "

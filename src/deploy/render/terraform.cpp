@@ -257,7 +257,9 @@ std::string aws_terraform(const Deployment& d) {
         "\n  # Tokens only: what runs on the node does not read the role's keys by a plain request.\n  "
         "metadata_options {\n    http_tokens = \"required\"\n  }\n";
     out += fmt::format(
-        "\n  tags = {{\n    Name       = \"{}-${{count.index}}\"\n    managed-by = \"stoker\"\n  }}\n}}\n", name);
+        "\n  tags = {{\n    Name       = \"{0}-${{count.index}}\"\n    managed-by = \"stoker\"\n    workload   = "
+        "\"{0}\"\n  }}\n}}\n",
+        name);
     return out;
 }
 
@@ -314,7 +316,8 @@ std::string gcp_terraform(const Deployment& d) {
             "    provisioning_model          = \"SPOT\"\n    preemptible                 = true\n    automatic_restart "
             "          = false\n"
             "    instance_termination_action = \"DELETE\"\n";
-    return out + "  }\n\n  labels = {\n    managed-by = \"stoker\"\n  }\n}\n";
+    return out +
+           fmt::format("  }}\n\n  labels = {{\n    managed-by = \"stoker\"\n    workload   = \"{}\"\n  }}\n}}\n", name);
 }
 
 }  // namespace

@@ -366,8 +366,8 @@ std::string azure_terraform(const Deployment& d) {
         "# The subscription is ARM_SUBSCRIPTION_ID of your environment.\nprovider \"azurerm\" {\n  features {}\n}\n\n";
     out += terraform_variables(s.location, keyed);
     out += fmt::format(
-        "resource \"azurerm_resource_group\" \"work\" {{\n  name     = \"{}-rg\"\n  location = var.location\n"
-        "  tags     = {{ managed-by = \"stoker\" }}\n}}\n\n",
+        "resource \"azurerm_resource_group\" \"work\" {{\n  name     = \"{0}-rg\"\n  location = var.location\n"
+        "  tags     = {{ managed-by = \"stoker\", workload = \"{0}\" }}\n}}\n\n",
         s.name);
     out += terraform_budget(s) + terraform_neighbours(s);
     if (s.kind == AzureKind::cluster)

@@ -149,6 +149,7 @@ struct ChargeTokens {
     std::uint64_t after = 0, up_to = 0;
     std::vector<TokensCharged::Line> lines;
 };
+inline constexpr std::int64_t kOwnKeyLongestS = std::int64_t{90} * 86'400;
 // What may change while the server runs. Not written down: it follows from the configuration.
 struct CoreLimits {
     // More wait: refused as exhausted.
@@ -161,6 +162,7 @@ struct CoreLimits {
     std::optional<HealthLevel> health{};                 // of the gate; none: there is none
     std::shared_ptr<const AdmissionPolicy> admission{};  // none: every run is taken
     std::int64_t lower_first_s = 0;                      // of BudgetScene::head_start_us
+    std::int64_t own_key_longest_s = kOwnKeyLongestS;    // that people make for themselves; 0: they make none
     friend bool operator==(const CoreLimits&, const CoreLimits&) = default;
 };
 struct SetLimits {
@@ -306,6 +308,7 @@ struct CoreOptions {
     std::size_t max_ended = 100'000;
     std::int64_t keep_ended_s = 0;
     std::shared_ptr<const AdmissionPolicy> admission{};
+    std::int64_t own_key_longest_s = kOwnKeyLongestS;
     // Told why, before the program ends because its own state refuses a record: a bug of ours.
     std::function<void(const Error&)> on_bug;
 };
@@ -358,6 +361,8 @@ private:
     Result<Ack> on(const MakeOrganisation& make);
     Result<Ack> on(const MakeProject& make);
     Result<Ack> on(const MakeKey& make);
+    Result<std::int64_t> own_key_ends(const std::string& name, bool service, std::int64_t asked_us) const;
+    Result<Ack> add_key(const MakeKey& make);
     Result<Ack> on(const RevokeKey& revoke);
     Result<Ack> on(const RotateKey& rotate);
     Result<Ack> on(const MakeUser& make);

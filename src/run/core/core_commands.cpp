@@ -88,9 +88,10 @@ struct Rights {
     Right operator()(const SetLimits&) { return kConfigure; }
     Right operator()(const MakeOrganisation&) { return {Action::administer, Level::provider}; }
     Right operator()(const MakeProject&) { return {Action::administer, Level::organisation}; }
-    Right operator()(const MakeKey&) { return {Action::administer, Level::project}; }
-    Right operator()(const RevokeKey&) { return {Action::administer, Level::project}; }
-    Right operator()(const RotateKey&) { return {Action::administer, Level::project}; }
+    // Everybody their own, an admin those of others as well; see core_tenants.cpp.
+    Right operator()(const MakeKey&) { return {Action::own, Level::project}; }
+    Right operator()(const RevokeKey&) { return {Action::own, Level::project}; }
+    Right operator()(const RotateKey&) { return {Action::own, Level::project}; }
     Right operator()(const MakeUser&) { return {Action::administer, Level::project}; }
     Right operator()(const BindRole&) { return {Action::administer, Level::project}; }
     Right operator()(const DisableUser&) { return {Action::administer, Level::organisation}; }

@@ -50,6 +50,7 @@ void Core::set_limits(const CoreLimits& limits) {
     options_.scheduler.policy = limits.policy;
     options_.scheduler.health.level = limits.health;
     options_.admission = limits.admission;
+    options_.own_key_longest_s = limits.own_key_longest_s;
     options_.scheduler.budgets.head_start_us = limits.lower_first_s * kSecondUs;
     if (!state_.tenants.budgets.empty()) next_budget_us_ = now_us_;
     changed_ = true;

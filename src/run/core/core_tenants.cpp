@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "govern/keys.h"
 #include "run/core/core.h"
+#include "run/state/rules.h"
 
 namespace stoker {
 namespace {
 
 constexpr std::size_t kMostTenants = 10'000, kMostKeys = 100'000;
+// In one name, made by who goes by it: keys stay in the state after their end, and are there for everybody.
+constexpr std::size_t kMostOwnKeys = 20, kMostOwnKeysEver = 1000;
 
 Status check_tenant_name(std::string_view what, std::string_view name) {
     if (is_principal_name(name)) return done();
@@ -58,8 +62,53 @@ Result<Ack> Core::on(const MakeProject& make) {
     return Ack{.made = project.text()};
 }
 
+// When a key ends that somebody without an admin's right makes in their own name; refused, and why.
+Result<std::int64_t> Core::own_key_ends(const std::string& name, bool service, std::int64_t asked_us) const {
+    if (!is_own(actor_, {.name = name, .service = service}))
+        return Error(ErrorKind::denied,
+                     fmt::format("{} makes keys in no other name than their own", printable(actor_.who(), 100)), {},
+                     fmt::format("stoker key make {}{}, or ask an admin of the project", printable(actor_.name, 64),
+                                 actor_.kind == PrincipalKind::service ? " --service" : ""));
+    const std::int64_t longest_s = options_.own_key_longest_s;
+    if (longest_s == 0)
+        return Error(
+            ErrorKind::denied, "nobody but an admin makes keys here", {},
+            "ask an admin of the project; keys: {own_longest: 90d} in the configuration lets people make theirs");
+    std::size_t made = 0, valid = 0;
+    for (const auto& [id, key] : state_.tenants.keys) {
+        if (!is_own(actor_, key)) continue;
+        ++made;
+        valid += !key.revoked && (key.expires_us == 0 || key.expires_us > now_us_) ? 1 : 0;
+    }
+    if (valid >= kMostOwnKeys || made >= kMostOwnKeysEver)
+        return Error(ErrorKind::conflict,
+                     valid >= kMostOwnKeys ? fmt::format("{} has {} keys that hold already", name, valid)
+                                           : fmt::format("{} has made {} keys already", name, made),
+                     {},
+                     valid >= kMostOwnKeys ? "stoker key list, and stoker key revoke those that nobody needs"
+                                           : "an admin of the project makes another");
+    const std::int64_t last_us = now_us_ + longest_s * kSecondUs;
+    if (asked_us > last_us)
+        return Error(ErrorKind::invalid,
+                     fmt::format("the key would hold longer than the {} that a key of one's own may",
+                                 format_seconds(Seconds(static_cast<double>(longest_s)))),
+                     {}, "a shorter time, or an admin of the project makes it");
+    return asked_us == 0 ? last_us : asked_us;
+}
+
 Result<Ack> Core::on(const MakeKey& make) {
     TRY_VOID(check_tenant_name(make.service ? "a program" : "a person", make.name));
+    if (may(actor_, {Action::administer, Level::project})) return add_key(make);
+    // Whoever found a key would else have another one when this one is revoked.
+    if (KeyId::parse(actor_.via))
+        return Error(ErrorKind::denied, fmt::format("{} is a key, and makes no further ones", actor_.via), {},
+                     "stoker login first, or stoker key rotate " + actor_.via);
+    MakeKey own = make;
+    TRY(own.expires_us, own_key_ends(make.name, make.service, make.expires_us));
+    return add_key(own);
+}
+
+Result<Ack> Core::add_key(const MakeKey& make) {
     const Tenants& tenants = state_.tenants;
     if (!is_sha256(make.sha256)) return Error(ErrorKind::invalid, "sha256 is none, in hex");
     if (make.expires_us != 0 && make.expires_us <= now_us_)
@@ -88,7 +137,7 @@ Result<Ack> Core::on(const MakeKey& make) {
 
 Result<Ack> Core::on(const RevokeKey& revoke) {
     const auto found = state_.tenants.keys.find(revoke.key);
-    if (found == state_.tenants.keys.end() || !reaches(actor_, state_.tenants.tenant_of(found->second.project)))
+    if (found == state_.tenants.keys.end() || !sees(actor_, found->second, state_.tenants))
         return Error(ErrorKind::not_found, "there is no key " + revoke.key.text());
     // A key that reaches further is not ended from below.
     TRY_VOID(

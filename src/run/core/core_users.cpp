@@ -155,7 +155,7 @@ Result<Ack> Core::on(const CloseLogin& close) {
 Result<Ack> Core::on(const RotateKey& rotate) {
     const Tenants& tenants = state_.tenants;
     const auto found = tenants.keys.find(rotate.key);
-    if (found == tenants.keys.end() || !reaches(actor_, tenants.tenant_of(found->second.project)))
+    if (found == tenants.keys.end() || !sees(actor_, found->second, tenants))
         return Error(ErrorKind::not_found, "there is no key " + rotate.key.text());
     const KeyEntry& old = found->second;
     TRY_VOID(may_give(actor_, old.role, old.level, tenants.tenant_of(old.project)));
@@ -165,14 +165,27 @@ Result<Ack> Core::on(const RotateKey& rotate) {
     if (rotate.expires_us != 0 && rotate.expires_us <= now_us_)
         return Error(ErrorKind::invalid, "the new key would have expired already");
     const KeyEntry kept = old;
-    TRY(const Ack made, on(MakeKey{.name = kept.name,
-                                   .service = kept.service,
-                                   .role = kept.role,
-                                   .level = kept.level,
-                                   .project = kept.project,
-                                   .sha256 = rotate.sha256,
-                                   .expires_us = rotate.expires_us,
-                                   .node = kept.node}));
+    std::int64_t expires_us = rotate.expires_us;
+    if (!may(actor_, {Action::administer, Level::project})) {
+        // By itself it gets no longer life than it was given, and no other key gets another secret by it.
+        const bool itself = actor_.via == kept.id.text();
+        if (!itself && KeyId::parse(actor_.via))
+            return Error(ErrorKind::denied, fmt::format("{} is a key, and rotates itself alone", actor_.via), {},
+                         "stoker login first");
+        if (itself && expires_us == 0) expires_us = kept.expires_us;
+        if (itself && kept.expires_us != 0 && expires_us > kept.expires_us)
+            return Error(ErrorKind::invalid, "the new key would hold longer than the one that asks for it", {},
+                         "leave --expires out, or stoker login first");
+        TRY(expires_us, own_key_ends(kept.name, kept.service, expires_us));
+    }
+    TRY(const Ack made, add_key(MakeKey{.name = kept.name,
+                                        .service = kept.service,
+                                        .role = kept.role,
+                                        .level = kept.level,
+                                        .project = kept.project,
+                                        .sha256 = rotate.sha256,
+                                        .expires_us = expires_us,
+                                        .node = kept.node}));
     if (rotate.old_until_us <= now_us_)
         emit(KeyRevoked{rotate.key});
     else if (kept.expires_us == 0 || kept.expires_us > rotate.old_until_us)

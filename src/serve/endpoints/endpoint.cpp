@@ -45,6 +45,12 @@ const EndpointRevision* Endpoint::find(int revision) const {
     return nullptr;
 }
 
+std::optional<double> seconds_after_deploy(const EndpointRevision& revision, std::string_view at) {
+    const auto deployed_us = parse_rfc3339(revision.created_at), at_us = at.empty() ? std::nullopt : parse_rfc3339(at);
+    if (!deployed_us || !at_us || *at_us < *deployed_us) return std::nullopt;
+    return static_cast<double>(*at_us - *deployed_us) / 1e6;
+}
+
 bool is_endpoint_name(std::string_view name) {
     const auto plain = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||

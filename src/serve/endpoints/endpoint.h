@@ -29,7 +29,11 @@ struct EndpointRevision {
     double prefill_tokens_per_s = 0, decode_tokens_per_s = 0;  // of one, until they are measured
     double cold_start_s = 0;                                   // until one was seen
     ServingPromise promise;
+    // As a gateway saw it, RFC 3339; empty: not yet. Not part of what was deployed.
+    std::string first_ready_at{}, first_token_at{};
 };
+// From the deployment that was accepted until then, in seconds; none: not yet.
+std::optional<double> seconds_after_deploy(const EndpointRevision& revision, std::string_view at);
 
 struct Endpoint {
     std::string name;
@@ -53,6 +57,8 @@ void fields(V& visit, EndpointRevision& revision) {
     visit("created_at", revision.created_at);
     visit("decode_tokens_per_s", revision.decode_tokens_per_s);
     visit("engine", revision.engine);
+    visit("first_ready_at", revision.first_ready_at);
+    visit("first_token_at", revision.first_token_at);
     visit("max_outstanding", revision.max_outstanding);
     visit("model", revision.model);
     visit("number", revision.number);
@@ -85,6 +91,7 @@ struct ReplicaStatus {
 };
 struct EndpointStatus {
     std::string name, state, cause, updated_at, last_failure;
+    std::string gateway{};  // where it listens: https://gpu.example.org:8443
     int level = 0, ready = 0, revision = 0;
     std::int64_t queued = 0, starts = 0, failures = 0, requests = 0, failed = 0;
     double cold_start_s = 0;
@@ -112,6 +119,7 @@ void fields(V& visit, EndpointStatus& status) {
     visit("evidence", status.evidence);
     visit("failed", status.failed);
     visit("failures", status.failures);
+    visit("gateway", status.gateway);
     visit("last_failure", status.last_failure);
     visit("level", status.level);
     visit("name", status.name);

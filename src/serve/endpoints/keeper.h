@@ -9,6 +9,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ public:
     EndpointStatus status(double now_s) const;  // but for updated_at
     bool empty() const { return replicas_.empty(); }
     int level() const { return level_; }
+    const std::map<int, double>& first_ready() const { return first_ready_s_; }  // by revision: when, on its clock
 
     static constexpr double kWindowS = 600;  // of what the endpoint is held against its plan by
 
@@ -96,6 +98,7 @@ private:
     std::string last_failure_, trouble_;
     std::uint64_t last_id_ = 0;
     std::deque<Seen> seen_;
+    std::map<int, double> first_ready_s_;
     double connect_s_ = -1, answer_s_ = -1;
     double processors_cores_ = 0;
     std::string tokenizer_of_;  // the file that tokenizer_ was read of, or could not be

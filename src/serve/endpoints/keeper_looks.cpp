@@ -73,6 +73,7 @@ void EndpointKeeper::probe(Kept& replica, double now_s) {
         replica.model = expected.empty() ? seen.models.front() : expected;
         replica.ready = true;
         replica.ready_s = now_s;
+        first_ready_s_.emplace(replica.revision, now_s);
         replica.start_s = now_s - replica.running_s;
         if (!replica.adopted) cold_start_.started(std::max(0.01, now_s - replica.asked_s));
     }

@@ -43,6 +43,10 @@ void ReplicaBoard::ended(RequestSample sample) {
     failed_ += sample.failed ? 1 : 0;
     if (!sample.failed && sample.output_tokens > 0)
         mean_output_ += mean_output_ == 0 ? sample.output_tokens : (sample.output_tokens - mean_output_) / kMeanOver;
+    if (sample.first_token_at_s > 0) {
+        const auto first = first_tokens_.emplace(sample.revision, sample.first_token_at_s).first;
+        first->second = std::min(first->second, sample.first_token_at_s);
+    }
     samples_.push_back(std::move(sample));
     if (samples_.size() > kMostSamples) samples_.pop_front();
 }
@@ -69,6 +73,11 @@ std::vector<RequestSample> ReplicaBoard::samples(double since_s) const {
     for (const RequestSample& sample : samples_)
         if (sample.at_s >= since_s) out.push_back(sample);
     return out;
+}
+
+std::map<int, double> ReplicaBoard::first_tokens() const {
+    const std::lock_guard lock(mutex_);
+    return first_tokens_;
 }
 
 int draw_revision(const std::vector<RevisionShare>& shares, SplitMix& random) {

@@ -85,7 +85,8 @@ struct RequestSample {
     double upstream_ttft_s = 0;  // from its sending to its first token
     double tpot_s = 0;           // of the tokens after the first; 0: not known
     double prompt_tokens = 0, cached_tokens = 0, output_tokens = 0;
-    bool cold = false;  // it was held while no replica was ready
+    double first_token_at_s = 0;  // on its clock; of no stream, the answer; 0: none, or it failed
+    bool cold = false;            // it was held while no replica was ready
 };
 
 class ReplicaBoard {
@@ -109,6 +110,7 @@ public:
     };
     Reading read(double now_s, double fast_s, double slow_s) const;
     std::vector<RequestSample> samples(double since_s) const;  // the last kMostSamples of them
+    std::map<int, double> first_tokens() const;                // by revision: the earliest that was seen
 
     static constexpr std::size_t kMostSamples = 4096;
 
@@ -117,6 +119,7 @@ private:
     mutable std::mutex mutex_;  // guards all below
     LoadMeter meter_;
     std::deque<RequestSample> samples_;
+    std::map<int, double> first_tokens_;
     std::int64_t queued_ = 0;
     double queued_tokens_ = 0, last_active_s_ = -1, mean_output_ = 0;
     std::uint64_t requests_ = 0, failed_ = 0;

@@ -367,6 +367,7 @@ void Exchange::tell_board(LedgerOutcome outcome, const wire::Usage& used) {
         sample_.prompt_tokens = used.in;
         sample_.cached_tokens = used.cached_in;
         sample_.output_tokens = used.out;
+        sample_.first_token_at_s = first_us_ > 0 ? static_cast<double>(first_us_) / kUs : sample_.at_s;
         if (first_us_ > 0) {
             sample_.ttft_s = seconds(began_us_, first_us_);
             sample_.upstream_ttft_s = seconds(attempt_us_, first_us_);

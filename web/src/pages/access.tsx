@@ -11,6 +11,9 @@ import { Tabs } from "./money";
 
 const kRoles = ["viewer", "developer", "operator", "admin", "auditor"];
 const kLevels: Array<[string, string]> = [["project", "the project"], ["organisation", "the organisation"], ["provider", "everything"]];
+// What each role may that the ones before it may not: nobody gives more than they are.
+const kBelow: Record<string, string[]> = { developer: ["viewer", "developer"], operator: ["viewer", "developer", "operator", "auditor"], admin: kRoles };
+const roles = (): string[] => kBelow[caller.value?.role ?? ""] ?? [];
 const reach = (): Array<[string, string]> => kLevels.slice(0, kLevels.findIndex(([level]) => level === caller.value?.level) + 1);
 
 export function Access({ route }: { route: Route }): VNode {
@@ -75,6 +78,7 @@ function Keys(): VNode {
     const [level, setLevel] = useState("project");
     const [days, setDays] = useState("90");
     const [service, setService] = useState("person");
+    const others = can("makeUser");  // not only one's own
     const made = (next: KeyGiven): void => { setGiven(next); found.refresh(); };
     const acts = (key: Key): VNode | null => (key.state !== "valid" ? null : (
         <span class="actions">
@@ -85,18 +89,18 @@ function Keys(): VNode {
     return (
         <>
             {given ? <Secret of={given} close={() => setGiven(undefined)} /> : null}
-            {can("makeKey") ? (
-                <Section title="Make a key">
-                    <Form label="Make" does={async () => { made(await post<KeyGiven>("/api/v1/keys", { name, role, level, service: service === "program", expires_s: Math.round(Number(days) * 86_400) })); setName(""); }}>
-                        <Field label="Name" value={name} set={setName} required maxLength={63} />
-                        <Choice label="Of a" value={service} set={setService} options={["person", "program"]} />
-                        <Choice label="Role" value={role} set={setRole} options={kRoles} />
+            {can("makeKey") && caller.value?.key && !others ? <p class="dim small">You are here by a key, which makes no further ones: log in with your name for that.</p> : can("makeKey") ? (
+                <Section title={others ? "Make a key" : "Make a key of your own"}>
+                    <Form label="Make" does={async () => { made(await post<KeyGiven>("/api/v1/keys", { role, level, expires_s: Math.round(Number(days) * 86_400), ...(others ? { name, service: service === "program" } : {}) })); setName(""); }}>
+                        {others ? <Field label="Name" value={name} set={setName} required maxLength={63} /> : null}
+                        {others ? <Choice label="Of a" value={service} set={setService} options={["person", "program"]} /> : null}
+                        <Choice label="Role" value={role} set={setRole} options={roles()} />
                         <Choice label="Reaches" value={level} set={setLevel} options={reach()} />
-                        <Field label="Ends after days" type="number" min="0" step="1" value={days} set={setDays} hint="0: never" />
+                        <Field label="Ends after days" type="number" min="0" step="1" value={days} set={setDays} hint={others ? "0: never" : "0: as late as it may"} />
                     </Form>
                 </Section>
             ) : null}
-            <Section title="Keys">
+            <Section title={others ? "Keys" : "Your keys"}>
                 <Answer of={found}>{(list) => (
                     <Table label="Keys" rows={list.items} id={(key) => key.id ?? ""} columns={[
                         { title: "Key", of: (key) => key.id },

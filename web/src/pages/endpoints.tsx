@@ -10,6 +10,9 @@ import { Answer, Do, Empty, Field, Figure, Form, runLink, Section, State, Table,
 
 const told = (value: number | undefined): VNode | string => (value === undefined ? <span class="dim">not told</span> : count(value));
 
+// From the deployment that was accepted.
+const first = (value: number | undefined): VNode | string => (value === undefined ? <span class="dim">not yet</span> : seconds(value));
+
 export function Endpoints(): VNode {
     const found = useLive<EndpointItem[]>("endpoints", endpointList, 4000);
     return (
@@ -24,6 +27,7 @@ export function Endpoints(): VNode {
                     { title: "Waiting", figure: true, of: (each) => told(each.queued) },
                     { title: "Requests", figure: true, of: (each) => told(each.requests) },
                     { title: "Failed", figure: true, wide: true, of: (each) => told(each.failed) },
+                    { title: "First token after", figure: true, wide: true, of: (each) => first(each.first_token_s) },
                     { title: "Engine", wide: true, of: (each) => each.engine },
                     { title: "Revision", figure: true, wide: true, of: (each) => each.revision },
                     { title: "Who", wide: true, of: (each) => [each.user, each.project].filter(Boolean).join(", ") },
@@ -91,8 +95,8 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
             </Section>
             {can("scaleEndpoint") ? <Scale path={path} item={item} refresh={refresh} /> : null}
             <Section title="Ask it">
-                <Empty command={`curl GATEWAY/v1/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"model":"${name}","messages":[{"role":"user","content":"hello"}]}'`}>
-                    GATEWAY is where <code>stoker serve</code> listens, KEY one of its keys.</Empty>
+                <Empty command={`curl ${status?.gateway || "GATEWAY"}/v1/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"model":"${name}","messages":[{"role":"user","content":"hello"}]}'`}>
+                    {status?.gateway ? "" : <>GATEWAY is where <code>stoker serve</code> listens. </>}KEY is one of the gateway's keys.</Empty>
             </Section>
             <Section title="Revisions">
                 <Table label="Revisions" rows={[...view.revisions].reverse()} id={(each) => String(each.revision)} columns={[
@@ -102,6 +106,8 @@ function Shown({ name, path, view, refresh }: { name: string; path: string; view
                     { title: "First token, p95", figure: true, wide: true, of: (each) => (each.planned.ttft_p95_s.mid ? seconds(each.planned.ttft_p95_s.mid) : "–") },
                     { title: "Costs", figure: true, wide: true, of: (each) => (each.planned.usd_per_hour ? `${dollars(each.planned.usd_per_hour)}/h` : "no price") },
                     { title: "Made", figure: true, of: (each) => <When at={each.created_at} /> },
+                    { title: "Ready after", figure: true, wide: true, of: (each) => first(each.first_ready_s) },
+                    { title: "First token after", figure: true, of: (each) => first(each.first_token_s) },
                     { title: "Do", quiet: true, of: (each) => (can("rollBackEndpoint") && each.revision !== item.revision ? <Do label="Go to it" does={() => post(`${path}/rollback`, { revision: each.revision })} after={refresh} /> : null) },
                 ]} />
             </Section>

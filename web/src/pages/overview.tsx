@@ -66,6 +66,9 @@ const kFree = new Set(["unallocated", "waiting for quota", "out of service"]);
 
 interface Concern { key: string; text: VNode | string; href: string; tone: "bad" | "warn" }
 
+// Of a run that waits: nothing that ends by itself will start it.
+const kNever: Record<string, string> = { capacity_none: "it asks for more than there is", node_unhealthy: "no node that passed its check is large enough", engine_away: "its engine does not answer" };
+
 export function Overview(): VNode {
     const active = useLive<RunPage>("overview runs", async (signal) => {
         const page = await get<RunPage>("/api/v1/runs", { state: kActive, limit: kMost, order: "oldest" }, signal);
@@ -73,6 +76,7 @@ export function Overview(): VNode {
         return page;
     }, 4000);
     const failed = useLive<RunPage>("overview failed", (signal) => get("/api/v1/runs", { state: "failed", limit: 50 }, signal), 15_000);
+    const stuck = useLive<RunPage>("overview stuck", (signal) => get("/api/v1/runs", { state: "queued,requeued", limit: 200, order: "oldest", wait_causes: true }, signal), 15_000);
     const nodes = useLive<NodeList>("overview nodes", (signal) => get("/api/v1/nodes", {}, signal), 6000);
     const fleet = useLive<FleetGpus | null>("overview gpus", (signal) => (can("listGpus") ? get<FleetGpus>("/api/v1/gpus", {}, signal) : Promise.resolve(null)), 6000);
     const idle = useLive<IdleList>("overview idle", (signal) => get("/api/v1/idle", {}, signal), 30_000);
@@ -106,6 +110,10 @@ export function Overview(): VNode {
         ...(idle.data?.items ?? []).filter((run) => run.next_at).map((run): Concern => ({
             key: `idle ${run.run}`, href: `#/runs/${at(run.run ?? "")}`, tone: "warn",
             text: <>{run.run} {run.name} does nothing since {seconds(Math.round(run.idle_s))}: {run.state} <When at={run.next_at} /></>,
+        })),
+        ...(stuck.data?.items ?? []).filter((run) => kNever[run.wait_cause ?? ""]).slice(0, 20).map((run): Concern => ({
+            key: `never ${run.id}`, href: `#/runs/${at(run.id ?? "")}`, tone: "bad",
+            text: <>{run.id} {run.name} cannot start: {kNever[run.wait_cause ?? ""]}</>,
         })),
         ...(endpoints.data ?? []).filter(isUnwell).map((each): Concern => ({
             key: `endpoint ${each.name}`, href: `#/endpoints/${at(each.name ?? "")}`, tone: each.state === "unkept" ? "warn" : "bad",

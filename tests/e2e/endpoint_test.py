@@ -174,7 +174,7 @@ def test_what_a_developer_deploys_runs_in_their_project(t):
     # A second gateway tells the same: the first token was the first one.
     check(g.terminate() == 0, "exit")
     g = Gateway(t).start()
-    wait_for("it is kept again", lambda: ann.json("GET", "/api/v1/endpoints/chat")["endpoint"]["state"] == "ready")
+    ready(t)
     check(text_of(g.post(chat(2))[2]) == "tok tok ", "it answers again")
     time.sleep(1.5)
     check(ann.json("GET", "/api/v1/endpoints/chat")["endpoint"]["first_token_s"] == first, "the first is the first")

@@ -422,6 +422,64 @@ def test_a_developer_deploys_a_model_and_is_answered(t):
     check(gateway.terminate() == 0, "exit")
 
 
+def test_what_nothing_will_start_needs_a_person(t):
+    """Among those that wait their turn it looks as if it only took longer."""
+    t.up()
+    ask(t, "POST", "/api/v1/runs", {"name": "too-large", "command": ["true"], "ranks": 500, "per_rank": {"cpu_milli": 1000}})
+    later = ask(t, "POST", "/api/v1/runs", {"name": "just-waits", "command": ["true"], "begin_at_us": 4_070_908_800_000_000})["run"]
+    causes = {run["name"]: run.get("wait_cause") for run in ask(t, "GET", "/api/v1/runs?wait_causes=true")["items"]}
+    check(causes == {"too-large": "capacity_none", "just-waits": "begin_later"}, str(causes))
+    check(all("wait_cause" not in run for run in ask(t, "GET", "/api/v1/runs")["items"]), "it is a pass of the scheduler")
+    with browser(t) as b:
+        by_token(t, b)
+        b.see("too-large cannot start: it asks for more than there is")
+        check(f"{later} just-waits cannot start" not in b.text(), b.text())
+
+
+def test_forms_do_what_they_say(t):
+    """Each form of a run and of the money is filled in as a person would, and what it did is asked of the server."""
+    t.up("--prices", str(ROOT / "examples/prices.yaml"))
+    people(t)
+    run = ask(t, "POST", "/api/v1/runs", {"name": "busy", "command": ["sleep", "600"], "lease": {"stop_after_s": 3600}, "grace_s": 1})["run"]
+    t.wait_state(run, "running")
+    view = lambda: ask(t, "GET", f"/api/v1/runs/{run}")
+    with browser(t) as b:
+        by_token(t, b)
+        b.page(f"#/runs/{run}")
+        b("wait", css="h1 .state")
+        before = view()["lease"]["stop_at"]
+        b.click("Extend lease")
+        b.fill("By hours", "2")
+        b.click("Extend")
+        wait_for("the lease ends later", lambda: view()["lease"]["stop_at"] > before)
+        b.click("Evict")
+        b.see("It writes a checkpoint, stops and queues again")
+        b.click("Evict")
+        wait_for("it was evicted", lambda: view()["run"]["attempts"] > 1, limit_s=60)
+        t.wait_state(run, "running")
+        b.click("Cancel")
+        b.see("End it for good?")
+        b.click("Cancel")
+        t.wait_state(run, "cancelled")
+        b("wait", role="button", name="Resume")
+        b.click("Resume")
+        wait_for("the page of the one that goes on", lambda: re.fullmatch(r"#/runs/r-\d+", b("eval", code="location.hash")) and
+                 b("eval", code="location.hash") != f"#/runs/{run}")
+
+        b.page("#/access?view=quotas")
+        b.fill("Of", "p-2")
+        b.fill("Resource", "gpu")
+        b.fill("At most", "8")
+        b.click("Set")
+        wait_for("the quota is set", lambda: [(q["scope"], q["limit_milli"]) for q in ask(t, "GET", "/api/v1/quotas")["items"]] == [("p-2", 8000)])
+        b.page("#/money?view=budgets")
+        b.fill("Of", "p-1")
+        b.fill("A month", "250")
+        b.click("Set")
+        wait_for("the budget is set", lambda: [(x["scope"], x["limit_micro"]) for x in ask(t, "GET", "/api/v1/budgets")["items"]] == [("p-1", 250_000_000)])
+        b.see("default/default")
+
+
 def test_every_page_is_accessible(t):
     """Whoever reads by a screen reader or a keyboard gets the same: axe-core finds nothing, on each page, in light and dark."""
     t.up("--prices", str(ROOT / "examples/prices.yaml"))

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/utf16.h"
+#include "readings/cloud_things.h"
 #include "readings/cuda_driver.h"
 #include "readings/kube_describe.h"
 #include "readings/kube_objects.h"
@@ -329,7 +330,9 @@ Result<ToolReading> read_tool_output(Tool tool, std::string_view text, const std
                  begin.empty() ? "the file is empty"
                                : fmt::format("not recognised: it begins with \"{}\"",
                                              printable(begin.substr(0, begin.find('\n')), 60)),
-                 SourcePos{file, 1, 1}, "one of: " + readable_tools());
+                 SourcePos{file, 1, 1},
+                 read_cloud_list(text, file) ? "a list of what a cloud has: stoker doctor cloud --read " + file
+                                             : "one of: " + readable_tools());
 }
 
 Result<ToolReport> read_tool_files(const std::vector<ToolFile>& files, ToolContext context) {

@@ -228,7 +228,7 @@ TEST_F(TenantsApiTest, ADeveloperHasKeysOfTheirOwnAndSeesNoOthers) {
         return at(in, "secret");
     };
     const std::string anna = log_in("anna");
-    EXPECT_EQ(with(anna, "GET", "/api/v1/keys").body, R"({"items":[]})");
+    EXPECT_EQ(with(anna, "GET", "/api/v1/keys").body, "{\"items\":[]}\n");
     const HttpResponse made = with(anna, "POST", "/api/v1/keys", R"({"role":"developer"})");
     ASSERT_EQ(made.status, 201) << made.body;
     EXPECT_THAT(made.body, HasSubstr(R"("name":"anna")"));

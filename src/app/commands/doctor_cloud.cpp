@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "app/client/client.h"
 #include "app/client/typed.h"
@@ -57,6 +58,9 @@ Result<HeldNames> names_of(Client& client) {
 // None: nobody was named, and no server runs here.
 Result<std::optional<HeldNames>> ask_server(const Args& args) {
     const bool named = args.has("server") || args.has("folder") || std::getenv("STOKER_SERVER") != nullptr;
+    std::error_code code;
+    if (const auto folder = args.get("folder"); folder && !std::filesystem::is_directory(*folder, code))
+        return Error(ErrorKind::invalid, fmt::format("--folder {} is no folder", printable(*folder)));
     const auto client = named ? connect_to_look(args) : connect(args);
     if (!client && !named) return std::optional<HeldNames>();
     if (!client) return client.error();

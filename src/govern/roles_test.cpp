@@ -10,7 +10,7 @@ namespace {
 
 // The whole table, as a person would write it down: who changes the code changes this line too, and sees what opens.
 TEST(Roles, EachMayWhatTheTableSaysAndNothingElse) {
-    // look inspect submit steer operate administer configure measure report
+    // look inspect submit steer own operate administer configure measure report
     const std::map<Role, std::string> wanted = {{Role::viewer, "x........."},    {Role::developer, "x.xxx....."},
                                                 {Role::operator_, "xxxxxx..x."}, {Role::admin, "xxxxxxxxx."},
                                                 {Role::auditor, "xx........"},   {Role::agent, "........x."}};

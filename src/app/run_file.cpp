@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -160,7 +161,8 @@ void set_checkpoint_times(const Workload& workload, const Catalog& catalog, cons
     context.checkpoint_write_s = trained * bytes / bandwidth;
     const double ranks = run.ranks.value_or(run.ranks_per_node.value_or(1) * run.nodes.value_or(1));
     double failures = settings.failures_per_gpu_hour * std::max(1.0, ranks * run.gpus.value_or(0));
-    if (run.run_class == RunClassWord::spot) failures += settings.evictions_per_hour.mid * run.nodes.value_or(1);
+    if (run.run_class == RunClassWord::spot)
+        failures += settings.evictions_per_hour.mid * std::pow(run.nodes.value_or(1), settings.eviction_gang_exponent);
     context.mtbf_s = failures > 0 ? 3600 / failures : 0;
 }
 

@@ -338,6 +338,7 @@ Result<PlanOptions> plan_options(Session& session, const Args& args) {
     TRY(UserSettings settings, load_user_settings());
     options.home = std::move(settings.home);
     options.residency = std::move(settings.residency);
+    if (!settings.evictions.empty()) options.evictions_per_hour = parse_eviction_rate(settings.evictions);
     options.startable = args.has("startable");
     if (options.startable && options.usages.empty() && options.offers.empty())
         return Error(ErrorKind::invalid, "--startable: what can start today is not known", {},

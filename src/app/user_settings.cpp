@@ -10,6 +10,7 @@
 #include "catalog/geography.h"
 #include "io/files.h"
 #include "io/user_file.h"
+#include "workload/workload.h"
 
 namespace stoker {
 
@@ -41,9 +42,13 @@ Result<UserSettings> load_user_settings() {
             settings.residency = {value.text};
         } else if (member.key == "residency" && value.is_sequence()) {
             for (const auto& item : value.items) settings.residency.push_back(item->text);
+        } else if (member.key == "evictions" && value.is_scalar() && parse_eviction_rate(value.text)) {
+            settings.evictions = value.text;
         } else {
-            return Error(ErrorKind::invalid, fmt::format("your settings have no {}", printable(member.key, 40)),
-                         value.pos, "home: REGION and residency: [GEOGRAPHY]; stoker config home, config residency");
+            return Error(
+                ErrorKind::invalid, fmt::format("your settings have no {}", printable(member.key, 40)), value.pos,
+                "home: REGION, residency: [GEOGRAPHY] and evictions: RATE; stoker config home, config residency, "
+                "config evictions");
         }
     }
     return settings;
@@ -58,6 +63,7 @@ Status save_user_settings(const UserSettings& settings) {
         for (const std::string& place : settings.residency) list.push(place);
         json.set("residency", std::move(list));
     }
+    if (!settings.evictions.empty()) json.set("evictions", settings.evictions);
     return write_user_file(path, json.dump_yaml());
 }
 

@@ -10,6 +10,19 @@
 namespace stoker {
 namespace {
 
+// 512 of "denoising step of a 512 x 512 image"; 0: no square.
+double edge_in(std::string_view text) {
+    const std::size_t by = text.find(" x ");
+    if (by == std::string_view::npos) return 0;
+    const auto digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+    std::size_t begin = by, end = by + 3;
+    while (begin > 0 && digit(begin - 1)) --begin;
+    while (digit(end)) ++end;
+    const std::string_view edge = text.substr(begin, by - begin);
+    if (edge.size() < 2 || edge != text.substr(by + 3, end - by - 3)) return 0;
+    return std::stod(std::string(edge));
+}
+
 std::optional<ModelKind> kind_named(std::string_view text) {
     for (ModelKind k : {ModelKind::decoder, ModelKind::encoder, ModelKind::encoder_decoder, ModelKind::cnn,
                         ModelKind::vit, ModelKind::diffusion}) {
@@ -43,7 +56,7 @@ void CatalogReader::read_models() {
     const int frozen = rows.column("frozen_flops"), frozen_activations = rows.column("frozen_activation_bytes"),
               separate_norm = rows.column("separate_norm"), winograd = rows.column("winograd_flops");
     const int published = rows.column("precision"), trained = rows.column("training_precision"),
-              groups = rows.column("routed_groups"), denoiser = rows.column("denoiser");
+              groups = rows.column("routed_groups"), denoiser = rows.column("denoiser"), note = rows.column("note");
     const auto precision = [&](int column) {
         const auto known = rows.empty(column) ? std::nullopt : precision_from(rows.cell(column));
         if (!known && !rows.empty(column)) rows.problem(column, "is no precision");
@@ -103,6 +116,8 @@ void CatalogReader::read_models() {
         m.transformer_denoiser = !rows.empty(denoiser) && rows.cell(denoiser) == "transformer";
         m.winograd_flops_per_sample = rows.number(winograd);
         if (!rows.empty(unit)) m.sample_unit = rows.text(unit);
+        m.image_size = edge_in(m.sample_unit);
+        if (m.image_size <= 0 && is_image(m.kind)) m.image_size = edge_in(rows.text(note));
         m.published_precision = precision(published), m.trained_precision = precision(trained);
         m.routed_groups = rows.integer(groups);
         m.provenance = provenance.of(rows);

@@ -72,7 +72,7 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     candidate.pricing = offer.pricing;
     candidate.node_per_hour = Usd::from_double(offer.usd_per_hour);
     candidate.price_is_estimate = offer.estimate;
-    candidate.priced = offer.priced;
+    candidate.priced = option.priced;
     if (!offer.listed_in.empty()) {
         candidate.price_is_of = offer.listed_in;
         for (const RegionPriceRatio& ratio : context.unlisted)
@@ -110,7 +110,12 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     if (context.workload.kind == WorkloadKind::training && point.work_s > context.settings.campaign_least_s)
         prediction.campaign_factor = context.settings.campaign_factor;
     if (point.work_s > 0)
-        prediction.checkpoint = checkpoints_of(context, point, offer.pricing, context.settings.evictions_per_hour.mid);
+        prediction.checkpoint =
+            checkpoints_of(context, point, offer.pricing, evictions_of(context.settings, *choice.node).mid);
+    if (!point.gang)  // planned for each node by itself; told of all of them
+        for (double* count : {&prediction.checkpoint.expected_evictions, &prediction.checkpoint.expected_failures})
+            *count *= point.nodes;
+    candidate.spot_service = spot_service_of(context, point, offer);
     if (offer.pricing == Pricing::spot)
         for (std::size_t i = 0; i < choice.offers.size(); ++i) {
             const Offer& list = choice.offers[i];

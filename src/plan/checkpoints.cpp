@@ -37,6 +37,8 @@ CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricin
     const double nodes = point.gang ? point.nodes : 1;
     FailureModel failures{.failures_per_gpu_hour = context.settings.failures_per_gpu_hour,
                           .evictions_per_node_hour = pricing == Pricing::spot ? evictions_per_hour : 0,
+                          .eviction_gang_exponent = context.settings.eviction_gang_exponent,
+                          .wait_after_eviction_s = context.settings.spot_wait_s,
                           .restart_s = context.settings.restart_s,
                           .least_interval_s = context.settings.least_checkpoint_interval_s,
                           .snapshot_bytes_per_s = context.settings.snapshot_bytes_per_s};

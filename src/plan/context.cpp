@@ -59,16 +59,51 @@ std::int64_t RejectionLog::total() const {
     return sum;
 }
 
+namespace {
+
+void read_evictions(const Workload& workload, const Catalog& catalog, PlanSettings& settings) {
+    const auto rate = [&](const Constant& c) { return Range{c.low, c.value, std::max(c.high, c.value)}; };
+    const Constant* any = catalog.constant("spot_evictions_per_node_hour");
+    CHECK(any != nullptr);
+    settings.evictions_per_hour = settings.evictions_per_hour_cpu = rate(*any);
+    settings.evictions_from = any->provenance.source;
+    // A catalogue of before these were known has none.
+    if (const Constant* cpu = catalog.constant("spot_evictions_per_cpu_node_hour"))
+        settings.evictions_per_hour_cpu = rate(*cpu);
+    if (const Constant* wait = catalog.constant("spot_wait_hours")) settings.spot_wait_s = 3600 * wait->value;
+    if (const Constant* gang = catalog.constant("spot_eviction_gang_exponent"))
+        settings.eviction_gang_exponent = gang->value;
+    if (const Constant* watched = catalog.constant("spot_gang_nodes_watched"))
+        settings.spot_gang_watched = watched->value;
+    if (workload.where.evictions_per_hour)
+        take_evictions(settings, *workload.where.evictions_per_hour, "where.evictions_per_hour");
+}
+
+}  // namespace
+
+void take_evictions(PlanSettings& settings, const Range& per_hour, std::string from) {
+    settings.evictions_per_hour = settings.evictions_per_hour_cpu = per_hour;
+    settings.evictions_given = true;
+    settings.evictions_from = std::move(from);
+}
+
+const Range& evictions_of(const PlanSettings& settings, const NodeType& node) {
+    return node.has_gpu() ? settings.evictions_per_hour : settings.evictions_per_hour_cpu;
+}
+
+std::string home_of(const Workload& workload, const PlanOptions& options) {
+    if (!workload.data.region.empty()) return workload.data.region;
+    if (!workload.traffic.region.empty()) return workload.traffic.region;
+    return options.home;
+}
+
 PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     auto value = [&](std::string_view name) { return catalog.constant_or_die(name); };
     PlanSettings settings;
     settings.provision_s = value("provision_seconds");
     // A catalogue of before this was known has none.
     if (const Constant* start = catalog.constant("local_start_seconds")) settings.local_start_s = start->value;
-    const Constant* evictions = catalog.constant("spot_evictions_per_node_hour");
-    settings.evictions_per_hour.mid = value("spot_evictions_per_node_hour");
-    settings.evictions_per_hour.low = evictions->low;
-    settings.evictions_per_hour.high = std::max(evictions->high, evictions->value);
+    read_evictions(workload, catalog, settings);
     settings.failures_per_gpu_hour = value("failure_rate_per_gpu_hour");
     settings.restart_s = 60 * value("restart_minutes");
     settings.least_checkpoint_interval_s = value("checkpoint_least_interval_s");
@@ -277,7 +312,7 @@ std::vector<Offer> offers_of(Context& context, int type) {
             continue;
         }
         if (where.regions.empty() && offer.pricing != Pricing::owned)
-            offer.far = distance_from_home(context.options.home, node.cloud, offer.region,
+            offer.far = distance_from_home(home_of(context.workload, context.options), node.cloud, offer.region,
                                            context.workload.objective.latency.any());
         offers.push_back(std::move(offer));
     }
@@ -362,6 +397,8 @@ Context make_context(const Workload& workload, const Catalog& catalog, const Pla
                     .choices = {},
                     .rejected = {},
                     .image = {}};
+    if (options.evictions_per_hour && !workload.where.evictions_per_hour)
+        take_evictions(context.settings, *options.evictions_per_hour, "your settings");
     if (options.settle_for) {
         context.settings.confidence = *options.settle_for;
         context.settings.confidence_deviations = normal_quantile(*options.settle_for);

@@ -54,7 +54,10 @@ struct NodeChoice {
 struct PlanSettings {
     double provision_s = 0;    // VM creation, image, driver check
     double local_start_s = 0;  // on this machine: processes, libraries, rendezvous
-    Range evictions_per_hour;  // spot, one node
+    Range evictions_per_hour, evictions_per_hour_cpu;  // spot, one node; the latter of machines without a GPU
+    bool evictions_given = false;                      // by the file or the settings: of any machine
+    std::string evictions_from;                        // in words
+    double spot_wait_s = 0, eviction_gang_exponent = 1, spot_gang_watched = kInfinity;
     double failures_per_gpu_hour = 0, restart_s = 0, snapshot_bytes_per_s = 0, least_checkpoint_interval_s = 1;
     double checkpoint_bytes_per_s = 0;        // that a node writes
     double checkpoint_store_bytes_per_s = 0;  // that the store takes from all nodes
@@ -125,9 +128,15 @@ struct Context {
     bool size_was_named(int type) const;
 };
 
+void take_evictions(PlanSettings& settings, const Range& per_hour, std::string from);
 PlanSettings read_settings(const Workload& workload, const Catalog& catalog);
 // Runs the constraints on every node type and every offer; what is left is in choices.
 Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options);
+
+// Of one spot node in an hour.
+const Range& evictions_of(const PlanSettings& settings, const NodeType& node);
+// Where the work belongs, as far as somebody said: where its data or its users are, else the user's home.
+std::string home_of(const Workload& workload, const PlanOptions& options);
 
 // Days from one YYYY-MM-DD to another; 0 when either is not such a date.
 long days_between(std::string_view from, std::string_view to);

@@ -19,7 +19,20 @@ double share_busy(const Prediction& prediction) {
     return prediction.utilisation > 0 ? std::min(1.0, prediction.utilisation) : 0.6;
 }
 
+double list_price(const NodeChoice& choice, std::string_view region) {
+    for (const Offer& offer : choice.offers)
+        if (offer.priced && offer.pricing == Pricing::on_demand && offer.region == region) return offer.usd_per_hour;
+    return 0;
+}
+
 }  // namespace
+
+int on_demand_nodes(const Context& context, const Point& point, const Offer& offer) {
+    const auto& kept = context.workload.where.on_demand_replicas;
+    if (!kept || offer.pricing != Pricing::spot || point.replicas <= 0 || point.nodes <= 0) return 0;
+    const double per_node = static_cast<double>(point.replicas) / point.nodes;
+    return std::min(point.nodes, static_cast<int>(std::ceil(*kept / per_node - 1e-9)));
+}
 
 Option price_point(const Context& context, const std::vector<Point>& points, int index, int offer_index) {
     const Point& point = points[static_cast<std::size_t>(index)];
@@ -54,29 +67,47 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
     constexpr int kManyOnEthernet = 8;
     if (point.gang && point.nodes > kManyOnEthernet && !is_rdma(*choice.node))
         option.unease *= 1 + context.settings.most_for_evidence;
+    // Nor are gangs on spot that are larger than those that were watched.
+    if (point.gang && offer.pricing == Pricing::spot && point.nodes > context.settings.spot_gang_watched)
+        option.unease *= 1 + context.settings.most_for_evidence;
     if (point.work_s > 0) {
-        const Range& evictions = context.settings.evictions_per_hour;
+        const Range& evictions = evictions_of(context.settings, *choice.node);
+        // What is paid, and what passes: while there is no capacity nothing is paid.
         auto stretch = [&](double rate) {
-            return 1 / std::max(checkpoints_of(context, point, offer.pricing, rate).goodput, 1e-6);
+            const CheckpointPlan plan = checkpoints_of(context, point, offer.pricing, rate);
+            const double paid = 1 / std::max(plan.goodput, 1e-6);
+            return std::pair(paid, paid + plan.waiting_s / point.work_s);
         };
+        const auto [paid, passed] = stretch(evictions.mid);
         // Step time and evictions err independently; on machines that nobody takes away only the first does.
-        Range factor = point.speed * stretch(evictions.mid);
-        if (offer.pricing == Pricing::spot)
-            factor = combined(point.speed, {stretch(evictions.low), factor.mid, stretch(evictions.high)});
-        option.goodput = 1 / factor.mid;
+        Range paid_factor = point.speed * paid, passed_factor = paid_factor;
+        if (offer.pricing == Pricing::spot) {
+            const auto low = stretch(evictions.low), high = stretch(evictions.high);
+            paid_factor = combined(point.speed, {low.first, paid, high.first});
+            passed_factor = combined(point.speed, {low.second, passed, high.second});
+        }
+        option.goodput = 1 / paid_factor.mid;
         const double base = start_s(context, *choice.node) / 3600, work_h = point.work_s / 3600;
-        option.hours = {base + work_h * factor.low, base + work_h * factor.mid, base + work_h * factor.high};
+        const auto hours = [&](const Range& factor) {
+            return Range{base + work_h * factor.low, base + work_h * factor.mid, base + work_h * factor.high};
+        };
+        option.hours = hours(passed_factor);
+        option.paid_hours = hours(paid_factor);
     } else {
-        option.hours = {point.service_hours, point.service_hours, point.service_hours};
+        option.hours = option.paid_hours = {point.service_hours, point.service_hours, point.service_hours};
     }
 
     // Nodes x hours x price, and nothing else: the same figure stands in run reports and invoices. Disks are told
     // apart.
-    auto money = [&](double hours, double price) { return hours * point.nodes * price; };
-    if (offer.priced)
-        option.usd = {money(option.hours.low, std::min(offer.low, offer.usd_per_hour)),
-                      money(option.hours.mid, offer.usd_per_hour),
-                      money(option.hours.high, std::max(offer.high, offer.usd_per_hour))};
+    // Nodes that a service on spot is never to lose are paid at list price.
+    const int kept = on_demand_nodes(context, point, offer);
+    const double list = kept > 0 ? list_price(choice, offer.region) : 0;
+    auto money = [&](double hours, double price) { return hours * ((point.nodes - kept) * price + kept * list); };
+    option.priced = offer.priced && (kept == 0 || list > 0);
+    if (option.priced)
+        option.usd = {money(option.paid_hours.low, std::min(offer.low, offer.usd_per_hour)),
+                      money(option.paid_hours.mid, offer.usd_per_hour),
+                      money(option.paid_hours.high, std::max(offer.high, offer.usd_per_hour))};
 
     const Accelerator* accelerator = choice.accelerator;
     const double count = accelerator != nullptr ? choice.node->accelerators * point.nodes : point.nodes;
@@ -91,10 +122,11 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
             ? std::min(context.settings.host_w_per_gpu,
                        context.settings.host_w_per_vcpu * choice.node->vcpus / std::max(1.0, choice.node->accelerators))
             : context.settings.cpu_host_w;
+    // What is given back draws nothing.
     auto energy = [&](double hours) {
         return energy_kwh(count, full, idle, share_busy(point.prediction), host, hours * 3600, context.settings.pue);
     };
-    option.kwh = {energy(option.hours.low), energy(option.hours.mid), energy(option.hours.high)};
+    option.kwh = {energy(option.paid_hours.low), energy(option.paid_hours.mid), energy(option.paid_hours.high)};
     return option;
 }
 

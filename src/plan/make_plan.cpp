@@ -131,12 +131,15 @@ void say_batch(Plan& plan) {
 }
 
 // One machine that is lost takes the service with it, whatever a default says.
-void say_survival(Plan& plan) {
+void say_survival(Plan& plan, const Catalog& catalog) {
     const Candidate& chosen = plan.candidates.front();
-    if (plan.workload.kind != WorkloadKind::inference || chosen.nodes != 1) return;
+    const bool parts = catalog.node_types()[static_cast<std::size_t>(chosen.node_type)].mig.has_value();
+    if (plan.workload.kind != WorkloadKind::inference || (chosen.nodes != 1 && !parts)) return;
     for (std::string& line : plan.workload.assumptions)
         if (line.starts_with("with one node lost the middle estimate"))
-            line = "nothing answers while the one machine is down: there is no second of it";
+            line = chosen.nodes == 1 ? "nothing answers while the one machine is down: there is no second of it"
+                                     : "no part is to spare, since those of one machine are lost together; "
+                                       "objective.survive_one_replica_lost: true plans the parts of one more machine";
 }
 
 // Several replicas carry as much as is said only behind a router that knows who is busy.
@@ -297,12 +300,16 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     take_precision(plan, catalog);
     say_batch(plan);
     say_router(plan);
-    say_survival(plan);
+    say_survival(plan, catalog);
     say_release(plan);
     say_own_machines(plan, catalog);
     say_commitment(plan, catalog);
     plan.platform = choose_platform(workload, context, plan.candidates.front());
     plan.reasons = reasons_of(context, plan);
+    plan.fallbacks = fallbacks_of(context, search, ranking);
+    for (Fallback& one : plan.fallbacks)
+        one.candidate.orchestrator = choose_platform(workload, context, one.candidate).orchestrator;
+    plan.spot_rate = spot_rate_of(context, search, ranking.groups.front());
     plan.advice = make_advice(context, plan);
     if (options.what_if) plan.what_if = what_ifs(context, search, ranking.groups.front(), cache);
     plan.verdict = verdict_of(context, plan);

@@ -70,6 +70,7 @@ struct Option {
     bool known_elsewhere = false;                    // see NodeChoice
     bool sure_alone = false;                         // see Point
     Range hours, usd, kwh;
+    Range paid_hours;  // of `hours`: not those of a wait for spot capacity
     double latency_s = 0, goodput = 1;
     double worth = 1;   // see Point
     double unease = 1;  // what the money is worth less, far from what was measured or where it is given out (TieRules)
@@ -87,7 +88,11 @@ struct Search {
     std::int64_t simulated = 0;  // decisions of simulated engines: what the search cost
 };
 
+// Of its nodes at this offer: those that are had on demand beside spot (where.on_demand_replicas).
+int on_demand_nodes(const Context& context, const Point& point, const Offer& offer);
 Option price_point(const Context& context, const std::vector<Point>& points, int point, int offer);
+// A service at this offer; absent where it is not spot.
+std::optional<Candidate::SpotService> spot_service_of(const Context& context, const Point& point, const Offer& offer);
 CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing, double evictions_per_hour);
 
 double start_s(const Context& context, const NodeType& node);  // before its first step

@@ -27,6 +27,9 @@ Ranking rank(const Context& context, const std::vector<Point>& points);
 std::vector<Foregone> foregone(const Context& context, const Search& search, const Ranking& ranking);
 std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
                                  std::shared_ptr<LayoutCache> cache);
+// Where spot was allowed and has a price: the rate of evictions, and the one at which the choice would be another.
+std::optional<SpotRate> spot_rate_of(const Context& context, const Search& search, const Option& winner);
+std::vector<Fallback> fallbacks_of(const Context& context, const Search& search, const Ranking& ranking);
 std::string outcome_text(const Context& context, const Option& option);  // "6 x Standard_ND96isr_H100_v5, spot"
 
 // Several listings put one behind the other are in no order; offers are searched by halving.

@@ -101,6 +101,32 @@ struct Candidate {
         Range hours, usd;
     };
     std::optional<ListPrice> on_demand;
+    // A service on spot: what is taken from it in a month. The low ends are of nodes that go each for itself, the high
+    // ends of nodes that all go together, as those of one size in one zone mostly do.
+    struct SpotService {
+        int on_demand_nodes = 0;  // of `nodes`: never taken away (where.on_demand_replicas)
+        double evictions = 0;
+        Range hours_below;  // with fewer nodes than the load needs
+        Range requests;     // that come in those hours and find no room, at the load that is asked for; 0: not known
+    };
+    std::optional<SpotService> spot_service;
+};
+
+// Where to go when the first choice cannot be had: allocation fails, or its quota is refused.
+struct Fallback {
+    std::string id;     // region: the same machines elsewhere; size: other machines
+    std::string needs;  // "1,536 vCPUs of lowPriorityCores quota in westeurope"; empty: nothing that is known
+    Candidate candidate;
+};
+
+// The rate of evictions that was planned with, where spot was allowed and has a price.
+struct SpotRate {
+    Range per_hour;      // of one node
+    double wait_h = 0;   // mean, until capacity is there again
+    std::string from;    // "median of 21 series ...", "where.evictions_per_hour"
+    bool given = false;  // by the file or the settings
+    double flips_at = 0;  // spot comes first below it, and not above it; 0: at no rate that was tried
+    std::string outcome;  // what comes first on the other side of it
 };
 
 // A choice with a better score than the first, and what speaks against it.
@@ -206,6 +232,8 @@ struct Plan {
     std::vector<Advice> advice;
     std::vector<std::string> reasons;  // why the winner won; why distributed (R76)
     std::vector<PlanWhatIf> what_if;
+    std::vector<Fallback> fallbacks;
+    std::optional<SpotRate> spot_rate;
     PlatformChoice platform;
     PublishedEvidence evidence;
     std::vector<ConstantEffect> because;  // only where it was asked for
@@ -229,6 +257,7 @@ struct PlanOptions {
     std::string home;        // a region or a geography, where where.regions is silent; empty: well-known regions
     std::vector<std::string> residency;  // of the user, where the workload names neither regions nor residency
     std::function<void(double share, std::string_view what)> progress;  // may be empty
+    std::optional<Range> evictions_per_hour;  // of the user, of one spot node; the workload's own comes before it
     // With which deadline and budget are kept where nothing keeps them with the confidence that is wanted by default.
     std::optional<double> settle_for;
     // The published run that is most like a configuration; may be empty. Its interval then holds what that run showed.

@@ -337,5 +337,47 @@ TEST(SearchTraining, TheStackThatCutsIsTriedWithoutACut) {
     EXPECT_EQ(best.layout.data, 16);
 }
 
+// Where memory is what limits, and nothing but model parallelism divides the states, the fewest devices of one model
+// are as many as hold them: need by usable memory, rounded up to a product of degrees that can be. States on the host
+// make do with fewer, and are no reason to call that the answer.
+TEST(SearchTraining, TheFewestDevicesOfOneModelHoldItsStates) {
+    for (const auto& [model, nodes] : {std::pair("llama-2-13b", 1), std::pair("llama-2-70b", 4)}) {
+        double fewest = kInfinity, need = 0, usable = 0;
+        for (const int tensor : {1, 2, 4, 8})
+            for (const int pipeline : {1, 2, 4, 5, 8}) {
+                const Workload asked = testing::workload(fmt::format(
+                    "kind: training\nmodel: {}\ndata: {{tokens: 1B, sequence: 512}}\nbatch: {{global_examples: 64}}\n"
+                    "layout: {{tensor: {}, pipeline: {}, zero: 0, micro_batch: 1, recompute: full, offload: false}}\n"
+                    "where: {{sizes: [Standard_ND96amsr_A100_v4], nodes: {}}}\n",
+                    model, tensor, pipeline, nodes));
+                const auto made = estimate(asked, testing::catalog(), testing::quick());
+                if (!made || tensor * pipeline > 8 * nodes) continue;
+                const Prediction& p = made->prediction;
+                const auto bytes = [&](MemoryTerm term) { return p.bytes[static_cast<std::size_t>(term)]; };
+                const double states =
+                    bytes(MemoryTerm::weights) + bytes(MemoryTerm::gradients) + bytes(MemoryTerm::optimizer);
+                usable = p.memory_capacity_bytes;
+                if (tensor * pipeline == 8) need = std::max(need, 8 * states);
+                if (made->refused == Reason::none) fewest = std::min(fewest, double(tensor * pipeline));
+            }
+        ASSERT_GT(need, 0) << model;
+        const double least = std::ceil(need / usable);
+        EXPECT_GE(fewest, least) << model;
+        EXPECT_LE(fewest, std::exp2(std::ceil(std::log2(least)))) << model;  // the next product of degrees
+    }
+}
+
+TEST(SearchTraining, StatesOnTheHostAreNotTheAnswerWhereDevicesHoldThem) {
+    for (const std::string_view model : {"llama-2-13b", "qwen2.5-32b", "llama-2-70b"}) {
+        const Plan made = testing::plan(fmt::format(
+            "kind: training\nmodel: {}\ndata: {{tokens: 1B, sequence: 4096}}\nwhere: {{regions: [eastus]}}\n", model));
+        ASSERT_TRUE(made.feasible()) << model;
+        const Candidate& c = made.candidates.front();
+        EXPECT_FALSE(c.layout.offload) << model;
+        const double trained = made.workload.model.published_parameters;
+        EXPECT_GE(c.devices_used * c.prediction.memory_capacity_bytes, 16 * trained) << model;
+    }
+}
+
 }  // namespace
 }  // namespace stoker

@@ -311,6 +311,15 @@ ReplicaFleet fleet_for(const Context& context, const ServingDemand& demand, cons
     // A default holds no machine back that nobody said they have.
     const bool uncounted = choice.node->cloud == "on-prem" && choice.node->available <= 0;
     if (uncounted && !survival_was_asked_for(objective)) return bare;
+    // Parts of GPUs that lie in one machine are lost together: one more part is no spare.
+    if (choice.node->mig) {
+        if (!survival_was_asked_for(objective)) return bare;
+        ReplicaFleet parts = bare;
+        parts.spare_nodes = std::max(1, choice.node->mig->parts());
+        parts.nodes += parts.spare_nodes;
+        parts.replicas += parts.spare_nodes * std::max(1, bare.per_node);
+        return parts;
+    }
     // With any number of them left for the loss, the others are as many as the traffic needs when all are there.
     int left = survival_was_asked_for(objective) || least <= 0 ? needed : std::min(least, needed);
     ReplicaFleet fleet = place_fleet(choice, shape, left, models, true);

@@ -30,10 +30,11 @@ TEST(SizedBy, CountsWhatIsLeftWhenANodeIsLost) {
     EXPECT_EQ(spare_text(fleet(8, 2, 1), 4), "each of 4 models has replicas of its own, and any node may be lost");
 }
 
-// Few clients on a small GPU: the second is the spare, and "too many requests" is no reason.
+// A slow rate on a small GPU: the second is the spare, and "too many requests" is no reason.
 TEST(SizedBy, AServiceThatOneReplicaCarriesSaysWhatTheSecondIsFor) {
     const Plan made = testing::plan(
-        "kind: inference\nmodel: mistral-7b\ntraffic: {concurrency: 2, prompt_tokens: 1000, output_tokens: 300}\n"
+        "kind: inference\nmodel: mistral-7b\ntraffic: {requests_per_second: 0.2, prompt_tokens: 1000, output_tokens: "
+        "300}\n"
         "where: {regions: [eastus]}\n");
     ASSERT_TRUE(made.feasible());
     ASSERT_EQ(made.candidates.front().replicas, 2);
@@ -87,6 +88,21 @@ TEST(SizedBy, ALimitThatAsksForNoMoreThanTheSpareSaysSo) {
     }
     EXPECT_GT(both, 0);
     EXPECT_GT(alone, 0);
+}
+
+// Five people at a prompt were made to pay for a second 70B that nobody had asked for.
+TEST(SizedBy, AHandfulOfClientsPaysForNoSpareUnasked) {
+    const auto made = [](std::string_view clients, std::string_view objective) {
+        return testing::plan(fmt::format(
+            "kind: inference\nmodel: llama-3-70b\ntraffic: {{concurrency: {}, prompt_tokens: 1000, output_tokens: "
+            "300}}\nobjective: {{{}}}\nwhere: {{regions: [eastus], sizes: [Standard_NC48ads_A100_v4]}}\n",
+            clients, objective));
+    };
+    const Plan few = made("5", ""), asked = made("5", "survive_one_replica_lost: true"), many = made("40", "");
+    ASSERT_TRUE(few.feasible() && asked.feasible() && many.feasible());
+    EXPECT_EQ(few.candidates.front().nodes, 1);
+    EXPECT_EQ(asked.candidates.front().nodes, 2);
+    EXPECT_GT(many.candidates.front().nodes, 1);
 }
 
 }  // namespace

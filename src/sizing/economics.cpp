@@ -52,7 +52,8 @@ CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, doubl
     plan.stall_s = asynchronous ? std::min(snapshot_s, plan.write_s) : plan.write_s;
 
     const double failures_per_s = failures.failures_per_gpu_hour * gpus / kSecondsPerHour;
-    const double evictions_per_s = failures.evictions_per_node_hour * nodes / kSecondsPerHour;
+    const double evictions_per_s = failures.evictions_per_node_hour *
+                                   std::pow(std::max(nodes, 1.0), failures.eviction_gang_exponent) / kSecondsPerHour;
     const double rate = failures_per_s + evictions_per_s;
     plan.mtbf_s = rate > 0 ? 1 / rate : kInfinity;
     if (work_s <= 0) return plan;
@@ -83,6 +84,8 @@ CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, doubl
     const double wall_s = plan.goodput > 0 ? work_s / plan.goodput : kInfinity;
     plan.expected_failures = failures_per_s > 0 ? failures_per_s * wall_s : 0;
     plan.expected_evictions = evictions_per_s > 0 ? evictions_per_s * wall_s : 0;
+    constexpr double kLeastGoodput = 1e-6;  // what never ends waits for ever, and has to be a number all the same
+    plan.waiting_s = evictions_per_s * work_s / std::max(plan.goodput, kLeastGoodput) * failures.wait_after_eviction_s;
     return plan;
 }
 

@@ -8,6 +8,8 @@ namespace stoker {
 struct FailureModel {
     double failures_per_gpu_hour = 2.0e-5;  // between two clusters of Meta, arXiv 2410.21680: 1.2e-5, 3.4e-5
     double evictions_per_node_hour = 0;     // spot
+    double eviction_gang_exponent = 1;      // nodes of one size and zone go together: n of them lose one n^this as often
+    double wait_after_eviction_s = 0;       // until capacity is there again; nothing is paid meanwhile
     double restart_s = 600;                 // detect, reschedule, load, warm up
     double least_interval_s = 1;            // between checkpoints: small ones are cheap, and a queue of them is not
     double snapshot_bytes_per_s = 10e9;     // device to host memory while the step is halted, each device
@@ -21,6 +23,7 @@ struct CheckpointPlan {
     double expected_failures = 0;  // over the run
     double expected_evictions = 0;
     double lost_s_per_failure = 0;
+    double waiting_s = 0;  // over the run, for capacity after evictions; not part of goodput
 };
 // An asynchronous checkpoint stalls only for the copy into host memory; what was computed while it
 // is written is lost as well when a failure comes, and the next one waits until it is written. Daly 2006, eq. 37:

@@ -172,5 +172,21 @@ TEST(Economics, TheIntervalIsYoungs) {
     EXPECT_GE(suggested_interval_s(600, 1800), 0);
 }
 
+// Nodes of one zone are taken together: sixteen of them lose one a few times as often as one, and not sixteen times.
+// While there is no capacity, time passes; it is none of the work's.
+TEST(Economics, AGangIsTakenTogetherAndWaits) {
+    const FailureModel apart{.evictions_per_node_hour = 0.02};
+    FailureModel together = apart;
+    together.eviction_gang_exponent = 0.5;
+    together.wait_after_eviction_s = 3600;
+    const CheckpointPlan a = plan_checkpoints(apart, 128, 16, 1e12, 1e11, false, 1e6);
+    const CheckpointPlan b = plan_checkpoints(together, 128, 16, 1e12, 1e11, false, 1e6);
+    EXPECT_NEAR(b.expected_evictions * b.goodput, 1e6 / 3600 * 0.02 * 4, 1e-6);
+    EXPECT_NEAR(a.expected_evictions * a.goodput, 1e6 / 3600 * 0.02 * 16, 1e-6);
+    EXPECT_EQ(a.waiting_s, 0);
+    EXPECT_NEAR(b.waiting_s, 3600 * b.expected_evictions, 1e-6);
+    EXPECT_GT(b.goodput, a.goodput);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -386,6 +386,14 @@ private:
 
 void answer_foreign_words(const Node& root, Problems& problems) {
     if (problems.empty()) return;
+    // A region at the top is where the work runs; those of its data and its users stand in mappings of their own.
+    constexpr std::string_view kData = "(did you mean data.region?)";
+    for (Problem& problem : problems) {
+        const std::size_t at = problem.message.find(kData);
+        if (at == std::string::npos) continue;
+        problem.message.replace(at, kData.size(), "(did you mean where.regions?)");
+        problem.remedy = "write where: {regions: ...}";
+    }
     Answers(problems).look(root, "top", 0);
     answer_foreign_values(root, problems);
 }

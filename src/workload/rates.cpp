@@ -23,6 +23,32 @@ std::string rate_text(double per_second, std::string_view unit, int digits) {
     return fmt::format("{} {}{}/{}", figure, unit, figure == "1" || unit.ends_with("s") ? "" : "s", kSpans[i].second);
 }
 
+std::optional<Range> parse_eviction_rate(std::string_view text) {
+    constexpr double kMost = 60;         // a minute each: nothing could be done
+    constexpr double kTwice = 2;         // what one figure stands for
+    constexpr double kLowestShare = 10;  // of a bracket that begins at nothing
+    std::string plain = replace_all(std::string(trim(text)), "\u2013", "-");
+    for (const std::string_view word : {"/h", "per hour", "+"}) plain = replace_all(plain, word, "");
+    const auto figure = [](std::string_view one, bool percent) -> std::optional<double> {
+        const auto count = parse_count(trim(one));
+        if (!count || !(*count >= 0)) return std::nullopt;
+        return percent ? *count / 100 : *count;
+    };
+    const bool percent = plain.find('%') != std::string::npos;
+    plain = replace_all(plain, "%", "");
+    const std::size_t dash = plain.find('-', 1);
+    if (dash == std::string::npos) {
+        const auto mid = figure(plain, percent);
+        if (!mid || !(*mid > 0) || *mid > kMost) return std::nullopt;
+        return Range{*mid / kTwice, *mid, *mid * kTwice};
+    }
+    auto low = figure(std::string_view(plain).substr(0, dash), percent);
+    const auto high = figure(std::string_view(plain).substr(dash + 1), percent);
+    if (!low || !high || !(*high > 0) || *high > kMost || *low > *high) return std::nullopt;
+    const double mid = *low > 0 ? std::sqrt(*low * *high) : *high / 2;
+    return Range{std::max(*low, *high / kLowestShare), mid, *high};
+}
+
 // A recording is heard window by window, none of which knows of the others: a pile of hours is so many windows, and no
 // context of hundreds of thousands of tokens.
 static void cut_into_windows(WorkloadForm& w) {

@@ -475,6 +475,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
         workload.model = resolve_model(workload.form, catalog, load, workload.assumptions, problems);
         workload.model_known = problems.size() == before;
         workload.parameters_differ = parameters_that_differ(workload.form, workload.model);
+        if (workload.model_known) take_image_size(workload, problems);
         if (workload.model_known) workload.model_written = name_as_written(workload.form, workload.model);
     }
     resolve_where(workload, catalog, load, problems);

@@ -54,6 +54,8 @@ struct DataSpec {
     std::optional<Bytes> bytes_per_example;
     std::optional<Bytes> storage_bandwidth_per_second;  // what the storage delivers to all nodes together, bytes/s
     std::optional<Seconds> decode_per_example;          // CPU time of one vCPU to decode and augment one example
+    std::optional<double> image_size;                   // pixels of an edge, where the model's own size is known
+    std::string region, cloud;                          // where it lies: canonical; empty: not said
     std::map<std::string, SourcePos> at;
 };
 
@@ -80,8 +82,14 @@ struct TrafficSpec {
     std::optional<bool> guidance;                // diffusion models: every step computes with and without the prompt
     std::optional<Seconds> audio;                // speech models: mean length of what is heard in one request
     std::optional<double> cached_prompt_tokens;  // mean tokens of a prompt that the engine has in its cache already
+    std::optional<double> image_size;            // pixels of an edge, where the model's own size is known
+    std::string region, cloud;                   // where the requests come from: canonical; empty: not said
     std::map<std::string, SourcePos> at;
 };
+
+// "0.1", "0.02 - 0.4", or the bracket that Azure shows, "5-10%": of one spot node in an hour. One figure alone stands for
+// half to double of it.
+std::optional<Range> parse_eviction_rate(std::string_view text);
 
 // "12 requests/s", "1.2 videos/min": what is rare is told by a longer span.
 std::string rate_text(double per_second, std::string_view unit, int digits = 6);
@@ -123,6 +131,8 @@ struct WhereSpec {
     bool nodes_here = false;                 // they are described in the workload file itself
     std::vector<std::string> names_here;     // what those are called
     std::optional<Seconds> commitment;       // reserved prices may be used when the work lasts this long
+    std::optional<Range> evictions_per_hour;    // of one spot node; absent: the user's settings, then the catalogue's
+    std::optional<double> on_demand_replicas;   // of a service on spot: so many are never taken away
     std::map<std::string, SourcePos> at;
 
     bool describes_nodes() const { return nodes_here || !nodes_file.empty(); }

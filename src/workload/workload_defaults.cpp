@@ -257,18 +257,6 @@ void fill_request(WorkloadForm& w, const Catalog& catalog) {
     }
 }
 
-void fill_survival(WorkloadForm& w) {
-    if (w.kind != WorkloadKind::inference || w.objective.at.contains("survive_one_replica_lost")) return;
-    if (w.where.nodes || w.where.gpus)
-        w.assumptions.push_back(
-            "all nodes count and none is held in reserve, since their number is given; "
-            "objective.survive_one_replica_lost: true holds one back");
-    else
-        w.assumptions.push_back(
-            "with one node lost the middle estimate still keeps the limits; objective.survive_one_replica_lost: "
-            "true keeps them as surely as before, false plans no node for it");
-}
-
 // MLPerf Inference: 2 s of llama2-70b, whose prompts are of some hundred tokens, and 6 s of llama3.1-405b, whose are of
 // 9,400 in the mean: half a millisecond for each token beyond a thousand.
 Seconds default_ttft(const TrafficSpec& traffic) {

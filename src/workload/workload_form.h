@@ -57,6 +57,12 @@ std::string parameters_that_differ(const ModelForm& form, const ModelSpec& model
 ModelSpec resolve_model(const ModelForm& form, const Catalog& catalog, const FileLoader& load,
                         std::vector<std::string>& assumptions, Problems& problems);
 
+// What is taken for granted of losing a node of a service.
+void fill_survival(WorkloadForm& workload);
+
+// Images of another size than the model's work is counted for (data.image_size, traffic.image_size).
+void take_image_size(WorkloadForm& workload, Problems& problems);
+
 // `where`: clouds, regions, sizes and geographies by their canonical names.
 void resolve_where(WorkloadForm& workload, const Catalog& catalog, const FileLoader& load, Problems& problems);
 

@@ -290,6 +290,15 @@ RecordTable<DataSpec> data_table() {
               "What storage delivers to all nodes together.", "10GB/s");
     table.seconds("decode_per_example", &DataSpec::decode_per_example,
                   "Time of one vCPU to decode and augment an example.", "7ms", kSmall, kDay);
+    table.count("image_size", &DataSpec::image_size,
+                "Pixels of an edge of the images, where they are not of the model's own size (stoker catalog models "
+                "NAME).",
+                "512", 16, 16'384);
+    table.other_names({"resolution", "image_resolution", "img_size"});
+    table.text("region", &DataSpec::region,
+               "Where the data lies. The plan stays near it, and says what a copy costs where it runs elsewhere.",
+               "westeurope");
+    table.other_names({"data_region", "storage_region", "bucket_region"});
     return table;
 }
 
@@ -362,6 +371,15 @@ RecordTable<TrafficSpec> traffic_table() {
     table.seconds("audio", &TrafficSpec::audio, "Speech models: mean length of what is heard in one request.", "30s",
                   0.01, kDay);
     table.other_names({"audio_seconds", "audio_length"});
+    table.count("image_size", &TrafficSpec::image_size,
+                "Pixels of an edge of the images, where they are not of the model's own size (stoker catalog models "
+                "NAME).",
+                "512", 16, 16'384);
+    table.other_names({"resolution", "image_resolution", "img_size"});
+    table.text("region", &TrafficSpec::region,
+               "Where the requests come from: users, a gateway, another service. The plan stays near it.",
+               "westeurope");
+    table.other_names({"users_region", "user_region", "gateway_region", "client_region"});
     return table;
 }
 
@@ -494,6 +512,28 @@ RecordTable<WhereSpec> where_table() {
     table.seconds("commitment", &WhereSpec::commitment,
                   "Capacity is reserved and used so long, so that reserved prices count.", "1y", kDay, 10 * kYear);
     table.other_names({"reserved", "reservation"});
+    FieldInfo rate = field_info(
+        "number, pair or bracket",
+        "How often one spot node is taken away in an hour: a figure (half to double of it is covered), a pair such as "
+        "[0.02, 0.4], or the bracket that Azure shows for a size and region, 5-10%. When nothing is said: your "
+        "settings (stoker config evictions), else the catalogue.",
+        "0.1");
+    table.custom("evictions_per_hour", rate, [](const Node& node, WhereSpec& where, Problems& problems) {
+        std::string text = node.text;
+        if (node.is_sequence() && node.items.size() == 2)
+            text = fmt::format("{} - {}", node.items[0]->text, node.items[1]->text);
+        where.evictions_per_hour = node.is_scalar() || node.is_sequence() ? parse_eviction_rate(text) : std::nullopt;
+        if (!where.evictions_per_hour)
+            problems.push_back({fmt::format("evictions_per_hour: expected how often one spot node is taken away in an "
+                                            "hour, found '{}'",
+                                            printable(text, 40)),
+                                "write 0.1, [0.02, 0.4] or 5-10%: more than zero, at most 60", node.pos});
+    });
+    table.other_names({"eviction_rate", "evictions", "interruption_rate", "preemption_rate", "spot_eviction_rate"});
+    table.count("on_demand_replicas", &WhereSpec::on_demand_replicas,
+                "A service on spot: replicas that are had on demand, and stay when all spot nodes are taken.", "2", 1,
+                1e6);
+    table.other_names({"on_demand_floor", "on_demand_base_capacity", "base_ondemand_fallback_replicas"});
     return table;
 }
 

@@ -121,5 +121,42 @@ TEST(Workload, AFrontIsAServiceOfItsOwn) {
                     "front belongs to inference"));
 }
 
+// How often a spot node goes, as people have it: a figure, a span, or the bracket of a portal.
+TEST(Workload, EvictionRatesAreReadAsTheyAreWritten) {
+    const auto rate = [](std::string_view text) { return parse_eviction_rate(text).value_or(Range{}); };
+    EXPECT_DOUBLE_EQ(rate("0.1").mid, 0.1);
+    EXPECT_DOUBLE_EQ(rate("0.1/h").low, 0.05);
+    EXPECT_DOUBLE_EQ(rate("0.1").high, 0.2);
+    EXPECT_DOUBLE_EQ(rate("0.02 - 0.08").mid, 0.04);
+    EXPECT_DOUBLE_EQ(rate("5-10%").high, 0.1);
+    EXPECT_DOUBLE_EQ(rate("0-5%").mid, 0.025);
+    EXPECT_DOUBLE_EQ(rate("20+%").mid, 0.2);
+    for (const char* wrong : {"", "often", "0", "-1", "5-2", "100", "%"})
+        EXPECT_FALSE(parse_eviction_rate(wrong)) << wrong;
+    const std::string head =
+        "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\nwhere: {spot: allowed, ";
+    EXPECT_DOUBLE_EQ(good(head + "evictions_per_hour: [0.02, 0.08]}\n").where.evictions_per_hour->mid, 0.04);
+    EXPECT_TRUE(has(bad(head + "evictions_per_hour: often}\n"), "write 0.1, [0.02, 0.4] or 5-10%"));
+    EXPECT_TRUE(has(bad(head + "on_demand_replicas: 2}\n"), "only a service has replicas"));
+}
+
+TEST(Workload, DataAndUsersAreSomewhere) {
+    const std::string head = "version: 1\nkind: training\nmodel: resnet-50\ndata: {examples: 1M, ";
+    EXPECT_EQ(good(head + "region: West Europe}\n").data.region, "westeurope");
+    EXPECT_EQ(good(head + "region: eu-west-1}\n").data.cloud, "aws");
+    EXPECT_TRUE(has(bad(head + "region: atlantis}\n"), "no region named atlantis"));
+}
+
+// Half the edge is a quarter of the work; where the size that is counted is not known, nothing is scaled in silence.
+TEST(Workload, ImagesOfAnotherSizeAreOtherWork) {
+    const std::string head = "version: 1\nkind: batch-inference\ntraffic: {requests: 1M, image_size: 256}\nmodel: ";
+    const Workload whole = good("version: 1\nkind: batch-inference\ntraffic: {requests: 1M}\nmodel: sd2\n");
+    const Workload half = good(head + "sd2\n");
+    EXPECT_NEAR(half.model.forward_flops_per_sample, whole.model.forward_flops_per_sample / 4, 1);
+    EXPECT_TRUE(has(assumptions(half), "images of 256 x 256: 0.25 times"));
+    EXPECT_TRUE(has(bad(head + "llama-3-8b\n"), "image_size"));
+    EXPECT_TRUE(has(bad(head + "vit-b-16\n"), "forward_flops"));
+}
+
 }  // namespace
 }  // namespace stoker

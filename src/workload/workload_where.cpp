@@ -67,7 +67,7 @@ const Names& geographies() {
 class Places {
 public:
     Places(WorkloadForm& workload, const Catalog& catalog, Problems& problems)
-        : where_(workload.where), catalog_(catalog), problems_(problems) {}
+        : workload_(workload), where_(workload.where), catalog_(catalog), problems_(problems) {}
 
     void resolve(const FileLoader& load) {
         const Names own = own_nodes(load);
@@ -77,6 +77,9 @@ public:
         gpus();
         regions();
         residency();
+        floor();
+        lies_in(workload_.data.region, workload_.data.cloud, workload_.data.at, "data.region");
+        lies_in(workload_.traffic.region, workload_.traffic.cloud, workload_.traffic.at, "traffic.region");
     }
 
 private:
@@ -277,6 +280,45 @@ private:
         where_.regions = std::move(found);
     }
 
+    void floor() {
+        if (!where_.on_demand_replicas) return;
+        const SourcePos pos = place_of(where_.at, "on_demand_replicas", workload_.pos);
+        if (workload_.kind != WorkloadKind::inference)
+            add(pos, "where.on_demand_replicas: only a service has replicas", "take it out");
+        else if (where_.spot != SpotUse::allowed)
+            add(pos,
+                fmt::format("where.on_demand_replicas: a floor under spot capacity, and where.spot is {}",
+                            to_string(where_.spot)),
+                "write spot: allowed");
+    }
+
+    // Data and users may be in any cloud, whatever is planned; the planned ones are looked at first.
+    void lies_in(std::string& region, std::string& cloud, const std::map<std::string, SourcePos>& at,
+                 std::string_view key) {
+        if (region.empty()) return;
+        Names clouds = searched();
+        for (const NodeType& type : catalog_.node_types())
+            if (!contains(clouds, type.cloud)) clouds.push_back(type.cloud);
+        std::optional<Error> first;
+        for (const std::string& one : clouds) {
+            if (catalog_.regions_of(one).empty()) continue;
+            auto found = catalog_.find_region(one, region);
+            if (found) {
+                region = std::move(*found);
+                cloud = one;
+                return;
+            }
+            if (!first) first = found.error();
+        }
+        add(place_of(at, "region", {}),
+            fmt::format("{}: no region named {}{}", key, printable(region, 40),
+                        first && first->message().find("did you mean") != std::string::npos
+                            ? first->message().substr(first->message().find(" (did you mean"))
+                            : ""),
+            "stoker catalog regions lists them");
+        region.clear();
+    }
+
     // useast for eastus: the parts of the name in another order.
     std::string same_letters(std::string_view word) const {
         const auto sorted = [](std::string letters) {
@@ -348,6 +390,7 @@ private:
         return all;
     }
 
+    WorkloadForm& workload_;
     WhereSpec& where_;
     const Catalog& catalog_;
     Problems& problems_;

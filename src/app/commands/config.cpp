@@ -16,6 +16,7 @@
 #include "run/state/config_history.h"
 #include "server/server_config.h"
 #include "server/views_config.h"
+#include "workload/workload.h"
 
 namespace stoker {
 
@@ -239,6 +240,24 @@ Result<CommandOutput> user_residency(Session& session, const Args& args) {
                                                     : join(settings.residency, ", ") + "\n"};
 }
 
+Result<CommandOutput> user_evictions(Session& session, const Args& args) {
+    TRY(UserSettings settings, load_user_settings());
+    if (args.positional.size() > 1) {
+        const std::string& rate = args.positional[1];
+        if (rate != "none" && !parse_eviction_rate(rate))
+            return Error(
+                ErrorKind::invalid,
+                fmt::format("'{}' does not say how often one spot node is taken away in an hour", printable(rate, 40)),
+                {}, "write 0.1, \"0.02 - 0.4\" or 5-10%: more than zero, at most 60");
+        settings.evictions = rate == "none" ? "" : rate;
+        TRY_VOID(save_user_settings(settings));
+    }
+    if (session.format != Format::text)
+        return CommandOutput{dump(session, Json::object().set("evictions", settings.evictions))};
+    return CommandOutput{settings.evictions.empty() ? "no rate of your own: plans take the catalogue's\n"
+                                                    : settings.evictions + "\n"};
+}
+
 struct ConfigVerb {
     const char* name;
     std::size_t least, most;  // words behind it
@@ -254,6 +273,7 @@ constexpr ConfigVerb kConfigVerbs[] = {
     {"check", 1, 1, "FILE", check_config},
     {"home", 0, 1, "[REGION|GEOGRAPHY|none]", user_home},
     {"residency", 0, 2, "[GEOGRAPHY...|none]", user_residency},
+    {"evictions", 0, 1, "[RATE|none]", user_evictions},
 };
 
 Result<CommandOutput> run_config(Session& session, const Args& args) {
@@ -284,7 +304,7 @@ CliCommand config_command() {
         .summary = "the configuration of the server: show, set, compare, roll back",
         .usage =
             "stoker config show [VERSION] | set FILE | history | diff A [B] | rollback VERSION | check FILE |\n"
-            "       stoker config home [REGION|GEOGRAPHY|none] | residency [GEOGRAPHY...|none]",
+            "       stoker config home [REGION|GEOGRAPHY|none] | residency [GEOGRAPHY...|none] | evictions [RATE|none]",
         .description =
             "The configuration is a YAML text (docs/reference/server.md): nodes, prices, bounds, backups. Each change "
             "of it is a version in the journal, with who made it, when and why, and none is ever changed.\n"
@@ -303,7 +323,7 @@ CliCommand config_command() {
                     {.name = "text", .help = "show: only the text of the newest version"}},
         .min_positional = 1,
         .max_positional = 3,
-        .subcommands = {"show", "set", "history", "diff", "rollback", "check", "home", "residency"},
+        .subcommands = {"show", "set", "history", "diff", "rollback", "check", "home", "residency", "evictions"},
         .run = run_config,
         .completes = "file"};
     command.options.insert(command.options.end(), client_options().begin(), client_options().end());

@@ -76,7 +76,8 @@ Json prediction_json(const Prediction& p, bool service) {
                               .set("stall_seconds", p.checkpoint.stall_s)
                               .set("goodput", p.checkpoint.goodput)
                               .set("expected_failures", p.checkpoint.expected_failures)
-                              .set("expected_evictions", p.checkpoint.expected_evictions));
+                              .set("expected_evictions", p.checkpoint.expected_evictions)
+                              .set("waiting_seconds", p.checkpoint.waiting_s));
     if (service) {
         const ServingOutcome& l = p.latency;
         out.set("latency", Json::object()
@@ -154,6 +155,12 @@ Json candidate_json(const Candidate& c, const Workload& workload, const Catalog&
     out.set("precision", workload.model_known ? Json(to_string(c.precision)) : Json());
     // What speaks against it, whatever it costs: quota that is taken, a device without a measured run, and the like.
     out.set("blocked_by", c.blocked_by).set("doubt", c.doubt).set("measured", c.measured);
+    if (c.spot_service)
+        out.set("spot_service", Json::object()
+                                    .set("on_demand_nodes", c.spot_service->on_demand_nodes)
+                                    .set("evictions_per_month", c.spot_service->evictions)
+                                    .set("hours_below_per_month", range_json(c.spot_service->hours_below))
+                                    .set("requests_without_room_per_month", range_json(c.spot_service->requests)));
     return out;
 }
 
@@ -203,6 +210,23 @@ Json plan_json(const Plan& plan, const Catalog& catalog, std::string_view file) 
                           .set("why", one.why)
                           .set("candidate", candidate_json(one.candidate, plan.workload, catalog)));
     out.set("foregone", foregone);
+    Json fallbacks = Json::array();
+    for (const Fallback& one : plan.fallbacks)
+        fallbacks.push(Json::object()
+                           .set("id", one.id)
+                           .set("needs", one.needs)
+                           .set("candidate", candidate_json(one.candidate, plan.workload, catalog)));
+    out.set("fallbacks", fallbacks);
+    Json rate;
+    if (plan.spot_rate)
+        rate = Json::object()
+                   .set("evictions_per_node_hour", range_json(plan.spot_rate->per_hour))
+                   .set("wait_hours", plan.spot_rate->wait_h)
+                   .set("from", plan.spot_rate->from)
+                   .set("given", plan.spot_rate->given)
+                   .set("flips_at", plan.spot_rate->flips_at > 0 ? Json(plan.spot_rate->flips_at) : Json())
+                   .set("outcome", plan.spot_rate->outcome);
+    out.set("spot_rate", rate);
     const PlatformChoice& p = plan.platform;
     out.set("platform", Json::object()
                             .set("orchestrator", to_string(p.orchestrator))
@@ -353,6 +377,13 @@ Json plan_schema() {
                               {"other_sources", number},
                               {"together_slower", number}});
     closest.set("type", Json::array().push("object").push("null"));
+    Json rate = object_of({{"evictions_per_node_hour", ref("range")},
+                           {"wait_hours", number},
+                           {"from", text},
+                           {"given", flag},
+                           {"flips_at", Json::object().set("type", Json::array().push("number").push("null"))},
+                           {"outcome", text}});
+    rate.set("type", Json::array().push("object").push("null"));
     Json schema = object_of(
         {{"schema", Json::object().set("const", "stoker.plan/1")},
          {"stoker", text},
@@ -370,6 +401,8 @@ Json plan_schema() {
           array_of(object_of({{"id", text}, {"severity", text}, {"text", text}, {"remedy", text}, {"source", text}}))},
          {"what_if", array_of(object_of({{"change", text}, {"outcome", text}, {"changes_choice", flag}}))},
          {"foregone", array_of(object_of({{"id", text}, {"why", text}, {"candidate", ref("candidate")}}))},
+         {"fallbacks", array_of(object_of({{"id", text}, {"needs", text}, {"candidate", ref("candidate")}}))},
+         {"spot_rate", rate},
          {"platform", type("object")},
          {"answer", object_of({{"task", text},
                                {"machines", text},

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/render/evidence_text.h"
+#include "app/render/fallback_text.h"
 #include "base/text.h"
 
 namespace stoker {
@@ -409,6 +410,7 @@ std::string render_plan(const Plan& plan, const Catalog& catalog, const Style& s
         text += platform_block(plan, style);
     }
     text += advice_block(plan, style, options.show == "advice" || options.show == "all");
+    text += list_block("If it is not to be had", fallback_lines(plan, catalog), style);
     text += list_block("Taken for granted", plan.workload.assumptions, style);
     const std::string_view arrow = style.unicode ? "→" : "->";
     text += list_block("It would change if", what_changes(plan, true, arrow), style);

@@ -72,8 +72,14 @@ std::string_view pricing_words(Pricing pricing, const Provenance& price) {
 }
 
 std::string machines_of(const Candidate& c, const Catalog& catalog) {
-    std::string text = fmt::format("{} x {}", c.nodes, node_of(c, catalog).name);
+    const NodeType& node = node_of(c, catalog);
+    std::string text = fmt::format("{} x {}", c.nodes, node.name);
+    if (node.mig && node.mig->parts() > 0)
+        text = fmt::format("{} of {} {}", plural(c.nodes, node.mig->profile + " part", node.mig->profile + " parts"),
+                           (c.nodes + node.mig->parts() - 1) / node.mig->parts(), node.name);
     if (!c.region.empty() && c.region != node_of(c, catalog).name) text += ", " + c.region;
+    const int kept = c.spot_service ? c.spot_service->on_demand_nodes : 0;
+    if (kept > 0) return fmt::format("{}, {} on demand, {} on spot", text, kept, c.nodes - kept);
     return fmt::format("{}, {}", text, pricing_words(c.pricing, c.price_provenance));
 }
 
@@ -433,6 +439,17 @@ std::string runs_line(const Workload& workload, const Candidate& best) {
     return text;
 }
 
+// The rate of evictions at which the choice would be another, where spot is allowed.
+std::string spot_line(const Plan& plan) {
+    if (!plan.spot_rate || !(plan.spot_rate->flips_at > 0)) return {};
+    const SpotRate& rate = *plan.spot_rate;
+    const bool spot = plan.candidates.front().pricing == Pricing::spot;
+    return fmt::format("first {} {:.2g} evictions of a node an hour; {:.2g} is {}", spot ? "up to" : "below",
+                       rate.flips_at, rate.per_hour.mid,
+                       rate.given ? "what " + rate.from + (rate.from.ends_with('s') ? " say" : " says")
+                                  : std::string("assumed (where.evictions_per_hour)"));
+}
+
 // What the same machines would be under the other ways to pay, where the catalogue knows a price there.
 std::string cost_line(const Plan& plan, const Catalog& catalog) {
     const Candidate& best = plan.candidates.front();
@@ -647,6 +664,7 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     if (const Advice* gpu = advice_with(plan, {"gpu-for-more"})) add(answer, "faster", gpu->text);
     add(answer, "saves", narrower_line(plan));
     add(answer, "cheaper", cheaper_line(plan, catalog));
+    add(answer, "spot", spot_line(plan));
     add(answer, "cost", cost_line(plan, catalog));
     if (const Advice* api = advice_with(plan, {"api-price"})) add(answer, "or buy", api->text);
     const bool runs_here = node_of(best, catalog).cloud == "this-machine" && plan.workload.run;

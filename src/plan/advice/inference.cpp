@@ -121,8 +121,10 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
              "cost per request = price per second of a replica / requests per second it sustains within the "
              "latency limits (latency x throughput x price is no cost)",
              "", ""}));
-    // What holds at most is the answer to the question of capacity, and no warning.
-    if (winner->prediction.utilisation > 0.85 && kind == WorkloadKind::inference && !workload.asks_for_capacity())
+    // What holds at most is the answer to the question of capacity, and no warning. Clients who wait for their answers
+    // keep an engine busy, and ask no faster for it.
+    if (winner->prediction.utilisation > 0.85 && workload.clients() <= 0 && kind == WorkloadKind::inference &&
+        !workload.asks_for_capacity())
         out.push_back(
             {AdviceSeverity::warning, "near-the-knee",
              fmt::format(

@@ -69,12 +69,7 @@ void advise_network(const AdviceInput& input, AdviceList& out) {
         out.push_back(
             as_background({AdviceSeverity::info, "no-accelerated-networking",
                            node.name + " does not support accelerated networking", "", node.provenance.source}));
-    if (node.cloud != "on-prem" && node.cloud != "this-machine" &&
-        (training || input.context.workload.kind == WorkloadKind::batch_inference))
-        out.push_back({AdviceSeverity::info, "storage-region",
-                       fmt::format("keep the data{} in {}: reading across regions costs egress and stalls the input",
-                                   training ? " and checkpoints" : "", winner->region),
-                       "", ""});
+    advise_places(input, out);
     if (input.context.workload.sensitive)
         out.push_back({AdviceSeverity::info, "isolation",
                        "sensitive data: private network without public IPs, customer-managed keys, audit on, data "

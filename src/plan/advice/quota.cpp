@@ -12,7 +12,8 @@ void advise_quota(const AdviceInput& input, AdviceList& out) {
     const Candidate* winner = input.winner();
     if (winner == nullptr || input.node(*winner).cloud != "azure") return;
     const NodeType& node = input.node(*winner);
-    const double need = static_cast<double>(node.vcpus) * winner->nodes;
+    const int kept = winner->spot_service ? winner->spot_service->on_demand_nodes : 0;
+    const double need = static_cast<double>(node.vcpus) * (winner->nodes - kept);
     const bool spot = winner->pricing == Pricing::spot;
     const std::string family = spot ? "lowPriorityCores" : node.quota_family;
     const Offer offer{.region = winner->region, .pricing = winner->pricing};
@@ -23,10 +24,13 @@ void advise_quota(const AdviceInput& input, AdviceList& out) {
     } else if (!usages_cover(context, winner->region)) {
         out.push_back(
             {AdviceSeverity::info, "quota-unknown",
-             fmt::format("needs {} vCPUs of {} quota in {}: not checked (--usage). list-skus shows offers, not "
-                         "quota{}",
-                         format_thousands(need), family, winner->region,
-                         spot ? "" : "; the regional total must have as many"),
+             fmt::format(
+                 "needs {} vCPUs of {} quota{} in {}: not checked (--usage). list-skus shows offers, not "
+                 "quota{}",
+                 format_thousands(need), family,
+                 kept > 0 ? fmt::format(" and {} of {}", format_thousands(double(node.vcpus) * kept), node.quota_family)
+                          : "",
+                 winner->region, spot ? "" : "; the regional total must have as many"),
              fmt::format("az vm list-usage -l {} -o json > usage.json; stoker plan FILE --usage usage.json",
                          winner->region),
              ""});

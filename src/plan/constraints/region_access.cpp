@@ -13,7 +13,7 @@ namespace stoker {
 MaybeRefusal refuse_closed_region(const Context& context, int type, Offer& offer) {
     const auto& where = context.workload.where;
     if (offer.pricing == Pricing::owned || !where.regions.empty() ||
-        equals_ignore_case(context.options.home, offer.region) ||
+        equals_ignore_case(home_of(context.workload, context.options), offer.region) ||
         access_of(context.node(type).cloud, offer.region) != RegionAccess::restricted)
         return std::nullopt;
     return Refusal{Reason::region, 0, 1,

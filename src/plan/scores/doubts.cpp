@@ -51,7 +51,8 @@ int doubts_of(const Context& context, const Point& point, const Offer& offer) {
     if (!was_pinned(context, choice) &&
         (waits(context, point) || point.layout.offload || fleet_vcpus(choice, point) > settings.cpu_fleet_vcpus))
         doubts |= doubt::wasteful;
-    if (offer.pricing == Pricing::spot && point.work_s <= 0 && context.workload.at.count("interruptible") == 0)
+    if (offer.pricing == Pricing::spot && point.work_s <= 0 && context.workload.at.count("interruptible") == 0 &&
+        on_demand_nodes(context, point, offer) == 0)
         doubts |= doubt::evicted;
     const double keeps = point.prediction.latency_chance;
     if (keeps >= 0 && keeps < settings.confidence) doubts |= doubt::limits_unsure;
@@ -118,9 +119,11 @@ std::string doubt_text(const Context& context, const Point& point, const Offer& 
         const Scarce* known = scarce(choice.node->cloud, choice.accelerator->name);
         return fmt::format("hard to get on demand: {}", known != nullptr ? known->how : "by reservation");
     }
-    if (doubts & doubt::far)
-        return context.options.home.empty() ? fmt::format("{} is not among the well-known regions", offer.region)
-                                            : fmt::format("{} is far from {}", offer.region, context.options.home);
+    if (doubts & doubt::far) {
+        const std::string home = home_of(context.workload, context.options);
+        return home.empty() ? fmt::format("{} is not among the well-known regions", offer.region)
+                            : fmt::format("{} is far from {}", offer.region, home);
+    }
     return "";
 }
 

@@ -13,7 +13,7 @@ namespace stoker {
 struct UserSettings {
     std::string home;                    // a region or a geography; empty: not said
     std::vector<std::string> residency;  // geographies that data may not leave
-    std::string evictions;               // of one spot node in an hour, as parse_eviction_rate reads it; empty: not said
+    std::string evictions;  // of one spot node in an hour, as parse_eviction_rate reads it; empty: not said
 };
 
 Result<std::string> user_settings_path();

@@ -220,7 +220,7 @@ struct ModelSpec {
     double winograd_flops_per_sample = 0;  // of forward_flops_per_sample: 3 x 3 convolutions, stride 1, no groups
     bool transformer_denoiser = false;     // diffusion: attention over all patches, and no UNet
     bool separate_norm = false;  // normalisation passes over the maps by itself: of instances, in three dimensions
-    double image_size = 0;                 // pixels of an edge, of which the work of a sample is counted; 0: not square
+    double image_size = 0;       // pixels of an edge, of which the work of a sample is counted; 0: not square
     std::string sample_unit = "token";
     RequestShape request;
     std::optional<Precision> published_precision;  // of the weights that its makers publish; absent: 16 bits

@@ -52,8 +52,8 @@ struct NodeChoice {
 
 // Numbers of data/catalog/defaults.tsv that only planning needs.
 struct PlanSettings {
-    double provision_s = 0;    // VM creation, image, driver check
-    double local_start_s = 0;  // on this machine: processes, libraries, rendezvous
+    double provision_s = 0;                            // VM creation, image, driver check
+    double local_start_s = 0;                          // on this machine: processes, libraries, rendezvous
     Range evictions_per_hour, evictions_per_hour_cpu;  // spot, one node; the latter of machines without a GPU
     bool evictions_given = false;                      // by the file or the settings: of any machine
     std::string evictions_from;                        // in words

@@ -121,10 +121,10 @@ struct Fallback {
 
 // The rate of evictions that was planned with, where spot was allowed and has a price.
 struct SpotRate {
-    Range per_hour;      // of one node
-    double wait_h = 0;   // mean, until capacity is there again
-    std::string from;    // "median of 21 series ...", "where.evictions_per_hour"
-    bool given = false;  // by the file or the settings
+    Range per_hour;       // of one node
+    double wait_h = 0;    // mean, until capacity is there again
+    std::string from;     // "median of 21 series ...", "where.evictions_per_hour"
+    bool given = false;   // by the file or the settings
     double flips_at = 0;  // spot comes first below it, and not above it; 0: at no rate that was tried
     std::string outcome;  // what comes first on the other side of it
 };

@@ -8,11 +8,11 @@ namespace stoker {
 struct FailureModel {
     double failures_per_gpu_hour = 2.0e-5;  // between two clusters of Meta, arXiv 2410.21680: 1.2e-5, 3.4e-5
     double evictions_per_node_hour = 0;     // spot
-    double eviction_gang_exponent = 1;      // nodes of one size and zone go together: n of them lose one n^this as often
-    double wait_after_eviction_s = 0;       // until capacity is there again; nothing is paid meanwhile
-    double restart_s = 600;                 // detect, reschedule, load, warm up
-    double least_interval_s = 1;            // between checkpoints: small ones are cheap, and a queue of them is not
-    double snapshot_bytes_per_s = 10e9;     // device to host memory while the step is halted, each device
+    double eviction_gang_exponent = 1;   // nodes of one size and zone go together: n of them lose one n^this as often
+    double wait_after_eviction_s = 0;    // until capacity is there again; nothing is paid meanwhile
+    double restart_s = 600;              // detect, reschedule, load, warm up
+    double least_interval_s = 1;         // between checkpoints: small ones are cheap, and a queue of them is not
+    double snapshot_bytes_per_s = 10e9;  // device to host memory while the step is halted, each device
 };
 
 struct CheckpointPlan {

@@ -87,8 +87,8 @@ struct TrafficSpec {
     std::map<std::string, SourcePos> at;
 };
 
-// "0.1", "0.02 - 0.4", or the bracket that Azure shows, "5-10%": of one spot node in an hour. One figure alone stands for
-// half to double of it.
+// "0.1", "0.02 - 0.4", or the bracket that Azure shows, "5-10%": of one spot node in an hour. One figure alone stands
+// for half to double of it.
 std::optional<Range> parse_eviction_rate(std::string_view text);
 
 // "12 requests/s", "1.2 videos/min": what is rare is told by a longer span.
@@ -125,14 +125,14 @@ struct WhereSpec {
     std::vector<std::string> residency;     // geographies that data may not leave
     SpotUse spot = SpotUse::never;
     std::string os = "linux";
-    std::optional<double> max_nodes, nodes;  // nodes: exactly
-    std::optional<double> gpus;              // training: exactly so many in all, on as many nodes as that makes
-    std::string nodes_file;                  // on-prem nodes in YAML
-    bool nodes_here = false;                 // they are described in the workload file itself
-    std::vector<std::string> names_here;     // what those are called
-    std::optional<Seconds> commitment;       // reserved prices may be used when the work lasts this long
-    std::optional<Range> evictions_per_hour;    // of one spot node; absent: the user's settings, then the catalogue's
-    std::optional<double> on_demand_replicas;   // of a service on spot: so many are never taken away
+    std::optional<double> max_nodes, nodes;    // nodes: exactly
+    std::optional<double> gpus;                // training: exactly so many in all, on as many nodes as that makes
+    std::string nodes_file;                    // on-prem nodes in YAML
+    bool nodes_here = false;                   // they are described in the workload file itself
+    std::vector<std::string> names_here;       // what those are called
+    std::optional<Seconds> commitment;         // reserved prices may be used when the work lasts this long
+    std::optional<Range> evictions_per_hour;   // of one spot node; absent: the user's settings, then the catalogue's
+    std::optional<double> on_demand_replicas;  // of a service on spot: so many are never taken away
     std::map<std::string, SourcePos> at;
 
     bool describes_nodes() const { return nodes_here || !nodes_file.empty(); }

@@ -22,7 +22,7 @@ void advise_availability(const AdviceInput& input, AdviceList& out);  // what is
 void advise_spot(const AdviceInput& input, AdviceList& out);
 void advise_retirement(const AdviceInput& input, AdviceList& out);
 void advise_network(const AdviceInput& input, AdviceList& out);  // scale set, InfiniBand per GPU, zones, storage region
-void advise_places(const AdviceInput& input, AdviceList& out);  // data and users that are elsewhere
+void advise_places(const AdviceInput& input, AdviceList& out);   // data and users that are elsewhere
 void advise_inference(const AdviceInput& input, AdviceList& out);  // CPU first, T4 first, no InfiniBand, decode bound
 void advise_use(const AdviceInput& input, AdviceList& out);        // utilisation, memory, fractions, notebook
 void advise_prices(const AdviceInput& input, AdviceList& out);     // stale, estimates, where to verify

@@ -444,8 +444,8 @@ std::string spot_line(const Plan& plan) {
     if (!plan.spot_rate || !(plan.spot_rate->flips_at > 0)) return {};
     const SpotRate& rate = *plan.spot_rate;
     const bool spot = plan.candidates.front().pricing == Pricing::spot;
-    return fmt::format("first {} {:.2g} evictions of a node an hour; {:.2g} is {}", spot ? "up to" : "below",
-                       rate.flips_at, rate.per_hour.mid,
+    return fmt::format("{} a node is evicted less than {:.2g} times an hour; {:.2g} is {}",
+                       spot ? "first while" : "would be first if", rate.flips_at, rate.per_hour.mid,
                        rate.given ? "what " + rate.from + (rate.from.ends_with('s') ? " say" : " says")
                                   : std::string("assumed (where.evictions_per_hour)"));
 }

@@ -31,7 +31,8 @@ Json resource(const char* type, const char* version, const std::string& name) {
         .set("type", type)
         .set("apiVersion", version)
         .set("name", name)
-        .set("location", "[parameters('location')]");
+        .set("location", "[parameters('location')]")
+        .set("tags", "[parameters('tags')]");
 }
 
 Json nsg(const AzureShape& s) {
@@ -432,6 +433,10 @@ Json arm_id(std::string text) {
 Json azure_parameters(const Deployment& d) {
     const AzureShape s = azure_shape(d);
     Json out = Json::object().set("location", text_parameter("Region of all resources", s.location));
+    out.set("tags", Json::object()
+                        .set("type", "object")
+                        .set("defaultValue", Json::object().set("managed-by", "stoker").set("workload", s.name))
+                        .set("metadata", Json::object().set("description", std::string(kTagsMean))));
     if (s.kind != AzureKind::cluster || !s.guarded)
         out.set("from", text_parameter("CIDR of the addresses that may reach it"));
     if (s.kind != AzureKind::cluster) out.set("sshKey", text_parameter("Your public SSH key"));

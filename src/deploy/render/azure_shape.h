@@ -73,6 +73,9 @@ inline constexpr std::string_view kSystemSize = "Standard_D4s_v5";
 // What tells later whose it is and until when (stoker doctor cloud reads it), as words of az --tags: OWNER, else
 // whoever runs the script; EXPIRES where that is said.
 std::string az_tags(std::string_view work);
+// The same of a template, whose parameter has them.
+inline constexpr std::string_view kTagsMean =
+    "Of all resources; with owner and expires in it stoker doctor cloud says whose they are, and until when";
 
 // In a template of ARM: a list of one, and what names another resource.
 Json arm_list(Json item);

@@ -202,6 +202,8 @@ std::vector<FileToWrite> bicep_files(const Deployment& d) {
             (asks_for_registry(s) ? " registryId=\"$(az acr show -n " + s.registry + " --query id -o tsv)\"" : ""));
     if (!keyed) out += cluster_hint(d, "//", "GROUP");
     out += fmt::format("\n@description('Region of all resources')\nparam location string = '{}'\n\n", s.location);
+    out += fmt::format("@description('{}')\nparam tags object = {{\n  'managed-by': 'stoker'\n  workload: '{}'\n}}\n\n",
+                       kTagsMean, s.name);
     if (keyed || !s.guarded) out += "@description('CIDR of the addresses that may reach it')\nparam from string\n";
     if (keyed) out += "\n@description('Your public SSH key')\nparam sshKey string\n";
     if (asks_for_registry(s)) out += fmt::format("\n@description('{}')\nparam registryId string\n", kRegistryIdMeans);

@@ -54,14 +54,16 @@ def value(node, used):
 for path in sys.argv[1:]:
     with open(path, "rb") as file:
         root = parser.parse(file.read()).root_node
-    declared, used, resources = {}, set(), []
+    declared, used, resources, made = {}, set(), [], set()
     for each in inner(root):
         if each.type not in ("resource_declaration", "parameter_declaration", "variable_declaration"):
             continue
         parts = inner(each)
         declared[parts[0].text.decode()] = parts
+        if each.type == "resource_declaration":  # a parameter may be an object as well
+            made.add(parts[0].text.decode())
     for name, parts in declared.items():
-        if parts[-1].type == "object":
+        if name in made:
             kind, version = literal(parts[1]).split("@")
             resources.append({"type": kind, "apiVersion": version, **value(parts[-1], used)})
     print(json.dumps({"resources": resources, "unknown": sorted(used - set(declared))}))

@@ -3,6 +3,7 @@
 #include <argon2.h>
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -41,10 +42,12 @@ Result<std::string> made(std::string_view password) {
 }  // namespace
 
 Status check_password(std::string_view password) {
-    if (password.size() >= kLeastPasswordBytes && password.size() <= kMostPasswordBytes) return done();
+    const auto characters = static_cast<std::size_t>(std::count_if(
+        password.begin(), password.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+    if (characters >= kLeastPasswordCharacters && password.size() <= kMostPasswordBytes) return done();
     return Error(ErrorKind::invalid,
-                 fmt::format("the password has {} bytes, expected {} to {}", password.size(), kLeastPasswordBytes,
-                             kMostPasswordBytes),
+                 fmt::format("the password has {} characters in {} bytes, expected {} characters or more in {} bytes",
+                             characters, password.size(), kLeastPasswordCharacters, kMostPasswordBytes),
                  {}, "a sentence of several words is easy to remember and hard to guess");
 }
 

@@ -9,7 +9,8 @@
 
 namespace stoker {
 
-inline constexpr std::size_t kLeastPasswordBytes = 12, kMostPasswordBytes = 256;
+// A letter outside of ASCII has up to four bytes, and is one to guess.
+inline constexpr std::size_t kLeastPasswordCharacters = 12, kMostPasswordBytes = 256;
 
 // invalid: too short or too long to be one.
 Status check_password(std::string_view password);

@@ -20,6 +20,11 @@ TEST(Password, IsKnownAgainAndNothingElseIs) {
 
 TEST(Password, TooShortAndTooLongAreRefused) {
     EXPECT_EQ(hash_password("short").error().kind(), ErrorKind::invalid);
+    // Eleven letters of four bytes each are eleven to guess.
+    std::string letters;
+    for (int i = 0; i < 11; ++i) letters += "\U0001D413";
+    EXPECT_EQ(check_password(letters).error().kind(), ErrorKind::invalid);
+    EXPECT_TRUE(check_password(letters + "e"));
     EXPECT_EQ(hash_password(std::string(257, 'x')).error().kind(), ErrorKind::invalid);
     EXPECT_FALSE(password_is(std::string(1 << 20, 'x'), ""));
 }

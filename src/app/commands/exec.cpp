@@ -1,7 +1,9 @@
 // stoker exec: a program, or a shell, beside a run.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,8 @@
 
 namespace stoker {
 namespace {
+
+constexpr std::chrono::seconds kRankPatience{10};
 
 // With what such an engine is asked itself. Of several only the name is known, and so is each way.
 std::string way_on(const api::VersionView& version, const api::RunView& view, const api::RankView& rank, int number) {
@@ -52,13 +56,28 @@ Result<api::RankView> rank_of(const api::RunView& view, int number) {
     return rank;
 }
 
+bool is_about_to_start(const api::RunView& view, int number) {
+    if (!view.steps.empty() || view.attempts.empty() || is_terminal(view.run.state)) return false;
+    const api::AttemptView& attempt = view.attempts.back();
+    const auto at = static_cast<std::size_t>(number);
+    return attempt.state != AttemptState::ended && at < attempt.ranks.size() && !attempt.ranks[at].started &&
+           !attempt.ranks[at].ended;
+}
+
 Result<CommandOutput> run_exec(Session& session, const Args& args) {
     if (session.format != Format::text)
         return Error(ErrorKind::unsupported, "what a program prints is not ours to format", {}, "leave out -o");
     TRY(const int number, args.whole_number("rank", 0, 0, 100'000));
     TRY(const auto client, connect(args));
     TRY(const RunId run, find_run(*client, args.positional[0]));
-    TRY(const auto view, get<api::RunView>(*client, "/api/v1/runs/" + run.text()));
+    // A run counts as running a moment before its ranks are known.
+    const auto until = std::chrono::steady_clock::now() + kRankPatience;
+    api::RunView view;
+    for (;;) {
+        TRY(view, get<api::RunView>(*client, "/api/v1/runs/" + run.text()));
+        if (!is_about_to_start(view, number) || std::chrono::steady_clock::now() > until) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
     TRY(const api::RankView rank, rank_of(view, number));
     const auto pid = static_cast<pid_t>(rank.pid);
     // A number may be another's by now, or of another machine: only what says that it is this rank is. In a pod a rank

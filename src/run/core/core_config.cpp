@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "run/core/core.h"
+#include "run/state/rules.h"
 
 namespace stoker {
 

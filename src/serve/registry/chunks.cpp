@@ -134,16 +134,16 @@ Result<std::vector<ModelSource>> sources_of(const std::vector<std::string>& path
     std::vector<ModelSource> sources;
     for (const std::string& path : paths) {
         std::error_code code;
-        const fs::file_status status = fs::status(path, code);
-        if (fs::is_directory(status)) {
+        const fs::file_status kind = fs::status(path, code);
+        if (fs::is_directory(kind)) {
             TRY_VOID(add_folder(path, sources));
-        } else if (fs::is_regular_file(status)) {
+        } else if (fs::is_regular_file(kind)) {
             sources.push_back(
                 {path, fs::path(path).filename().string(), static_cast<std::int64_t>(fs::file_size(path, code))});
         } else {
             return Error(
-                fs::exists(status) ? ErrorKind::invalid : ErrorKind::not_found,
-                fmt::format("{} is {}", printable(path), fs::exists(status) ? "no file and no folder" : "not there"));
+                fs::exists(kind) ? ErrorKind::invalid : ErrorKind::not_found,
+                fmt::format("{} is {}", printable(path), fs::exists(kind) ? "no file and no folder" : "not there"));
         }
     }
     std::sort(sources.begin(), sources.end(), [](const auto& a, const auto& b) { return a.path < b.path; });

@@ -144,6 +144,13 @@ Status write_all(int fd, std::string_view text, const std::string& path) {
     return done();
 }
 
+Status sync_folder(const std::string& path) {
+    const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder && ::fsync(folder.get()) == 0) return done();
+    return Error(ErrorKind::unavailable,
+                 fmt::format("cannot sync the folder {}: {}", printable(path), std::strerror(errno)));
+}
+
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     if (path.empty()) return Error(ErrorKind::invalid, "the name of a file is empty");
     if (path.find('\0') != std::string::npos)

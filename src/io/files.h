@@ -18,6 +18,9 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes);
 // mode of an existing file is kept; a link keeps pointing at the file, which is replaced.
 Status write_file_atomic(const std::string& path, std::string_view text);
 
+// What was made, renamed or removed in it is on disk. unavailable: it cannot be opened or synced.
+Status sync_folder(const std::string& path);
+
 // All of it to an open file; `path` is for the error. exhausted: there is no room.
 Status write_all(int fd, std::string_view text, const std::string& path);
 

@@ -1,6 +1,5 @@
 // The part of Journal that reads: its records in order, from the archives first. An archive is a database with the same
 // table, made once and never changed, so that stoker.db stays as small as what is new.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "io/files.h"
 #include "io/journal.h"
 #include "io/journal_columns.h"
 
@@ -45,13 +45,6 @@ Error broken(const Database& database, std::uint64_t seq, std::string_view what)
 
 std::string archive_folder(const Database& database) {
     return fs::path(database.path()).parent_path().string() + "/archive";
-}
-
-Status sync_folder(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool synced = fd >= 0 && ::fsync(fd) == 0;
-    if (fd >= 0) ::close(fd);
-    return synced ? done() : Status(Error(ErrorKind::unavailable, "cannot sync the folder " + printable(path)));
 }
 
 }  // namespace

@@ -59,4 +59,8 @@ std::string hex(std::string_view bytes) {
     return text;
 }
 
+bool is_sha256(std::string_view text) {
+    return text.size() == 2 * kDigestBytes && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace stoker

@@ -26,5 +26,6 @@ private:
 
 std::string sha256(std::string_view bytes);
 std::string hex(std::string_view bytes);  // lower case
+bool is_sha256(std::string_view text);    // 64 digits in hex, lower case
 
 }  // namespace stoker

@@ -37,12 +37,6 @@ Status write_at(int fd, std::string_view text, std::uint64_t at, const std::stri
     return done();
 }
 
-Status sync_folder(const std::string& folder) {
-    const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd || ::fsync(fd.get()) != 0) return disk("sync", folder);
-    return done();
-}
-
 Result<UniqueFd> zeros(const std::string& path, std::uint64_t bytes) {
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!fd) return disk("make", path);

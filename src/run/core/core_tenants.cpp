@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "govern/keys.h"
+#include "io/sha256.h"
 #include "run/core/core.h"
 #include "run/state/rules.h"
 
@@ -20,11 +21,6 @@ Status check_tenant_name(std::string_view what, std::string_view name) {
     if (is_principal_name(name)) return done();
     return Error(ErrorKind::invalid, fmt::format("'{}' is no name of {}", printable(name, 80), what), {},
                  "letters, digits and . _ - @, at most 64, the first a letter or a digit");
-}
-
-bool is_sha256(std::string_view text) {
-    return text.size() == 64 && std::all_of(text.begin(), text.end(),
-                                            [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 }  // namespace

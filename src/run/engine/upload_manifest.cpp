@@ -45,10 +45,6 @@ bool is_inside(const std::string& name) {
     return true;
 }
 
-bool is_sha256(const std::string& text) {
-    return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 std::string manifest_key(const std::string& name) {
     return std::string(kCompletePrefix) + name + std::string(kManifestEnd);
 }
@@ -86,12 +82,6 @@ Result<std::vector<std::string>> files_below(const fs::path& folder) {
     if (code) return Error(ErrorKind::unavailable, fmt::format("cannot list {}: {}", folder.string(), code.message()));
     std::sort(files.begin(), files.end());
     return files;
-}
-
-Status sync_folder(const std::string& path) {
-    const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder && ::fsync(folder.get()) == 0) return done();
-    return Error(ErrorKind::unavailable, "cannot sync the folder " + printable(path));
 }
 
 bool is_there_whole(const std::string& path, const StoredFile& file) {

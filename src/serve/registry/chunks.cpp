@@ -181,10 +181,6 @@ Result<WeightsHeader> header_of_sources(const std::vector<ModelSource>& sources)
     return *std::move(header);
 }
 
-bool is_chunk_name(const std::string& text) {
-    return text.size() == 2 * kDigestBytes && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 std::int64_t chunk_size(const ModelVersion& version, std::size_t file, std::size_t chunk) {
     return std::min(version.chunk_bytes,
                     version.files[file].bytes - static_cast<std::int64_t>(chunk) * version.chunk_bytes);

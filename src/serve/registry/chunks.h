@@ -24,7 +24,6 @@ Result<std::vector<ModelSource>> sources_of(const std::vector<std::string>& path
 // two models.
 Result<WeightsHeader> header_of_sources(const std::vector<ModelSource>& sources);
 
-bool is_chunk_name(const std::string& text);  // a SHA-256 in hex
 std::int64_t chunk_size(const ModelVersion& version, std::size_t file, std::size_t chunk);
 Result<std::string> read_chunk(const std::string& path, std::int64_t offset, std::int64_t bytes);
 // conflict: what came is something else, also when asked again.

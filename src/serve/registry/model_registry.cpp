@@ -21,6 +21,7 @@
 #include "base/api_time.h"
 #include "base/codec.h"
 #include "base/text.h"
+#include "io/files.h"
 #include "io/process.h"
 #include "io/random_bytes.h"
 #include "io/sha256.h"
@@ -91,12 +92,6 @@ std::string who() {
     return fmt::format("{}{}{}", user != nullptr ? user : "", user != nullptr ? "@" : "", host);
 }
 
-Status sync_folder(const std::string& path) {
-    const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder && ::fsync(folder.get()) == 0) return done();
-    return file_error("sync", path, errno);
-}
-
 }  // namespace
 
 std::string ModelVersion::ref() const {
@@ -132,7 +127,7 @@ Result<ModelVersion> read_model_version(std::string_view json, const std::string
             static_cast<std::int64_t>(file.chunks.size()) !=
                 (file.bytes + version.chunk_bytes - 1) / version.chunk_bytes)
             return wrong("the chunks of " + printable(file.path, 80) + " do not add up");
-        if (!std::all_of(file.chunks.begin(), file.chunks.end(), is_chunk_name))
+        if (!std::all_of(file.chunks.begin(), file.chunks.end(), is_sha256))
             return wrong("it has no digest of " + printable(file.path, 80));
         bytes += file.bytes;
     }
@@ -481,7 +476,7 @@ Result<ModelRegistry::Cleaned> ModelRegistry::clean(const ModelTransfer& transfe
         std::vector<ObjectInfo> dead;
         TRY_VOID(store_->list(std::string(kChunks), [&](const ObjectInfo& item) {
             const std::string digest = item.key.substr(item.key.rfind('/') + 1);
-            if (is_chunk_name(digest) && !live.contains(digest)) dead.push_back(item);
+            if (is_sha256(digest) && !live.contains(digest)) dead.push_back(item);
             return true;
         }));
         for (const ObjectInfo& each : dead) {

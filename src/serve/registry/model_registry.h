@@ -1,7 +1,7 @@
 // Models in an object store: what a push of files is called, where its bytes lie, and how they come back whole.
 // Below the URL of a registry:
-//   chunks/ab/abcd...             32 MiB of a file at most, named by its SHA-256; what two versions share lies there
-//   once models/NAME/000003-xxxx.json  a version: its files with their chunks, and what their headers say; written last
+//   chunks/ab/abcd...             32 MiB of a file at most, named by its SHA-256, once for all versions that have it
+//   models/NAME/000003-xxxx.json  a version: its files with their chunks, and what their headers say; written last
 //   models/NAME/000002.removed    a version that was removed: its number is never another's
 //   pushing/NAME-xxxx.json        a push under way; its chunks are nobody's to remove
 //   cleaning.json                 chunks of no version are being removed: no push begins

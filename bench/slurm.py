@@ -3,7 +3,7 @@
 
     python3 bench/slurm.py --stoker build/release/stoker [--runs 20] [--jobs 10000] [--waiting 1000] [--rest] [--as USER]
 
---as: whose server it is, where root measures (daemon): squeue has the controller pick the jobs of an ordinary user, and picks root's itself
+--as: whose server it is, where root measures (daemon; of --rest, whoever measures): squeue has the controller pick the jobs of an ordinary user, and picks root's itself
 from all that there are, so that "--as root" measures another thing, and one that few have.
 --jobs: of another user, held, each a job of its own (a thousand tasks of an array would be one to the controller). Beside them one run of
 ours waits, so that the queue is looked at each second. --waiting: so many runs of ours wait in it. Of both: the share of a processor that the
@@ -85,8 +85,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=10000)
     parser.add_argument("--waiting", type=int, default=1000)
     parser.add_argument("--rest", action="store_true")
-    parser.add_argument("--as", dest="user", default="daemon" if os.geteuid() == 0 else "")
+    parser.add_argument("--as", dest="user", default=None)
     options = parser.parse_args()
+    if options.user is None:  # a slurmrestd submits as whoever started it, which here is who measures
+        options.user = "daemon" if os.geteuid() == 0 and not options.rest else ""
     if why := why_not():
         raise SystemExit(f"no Slurm here: {why}")
     stoker = os.path.abspath(options.stoker)

@@ -2,6 +2,7 @@
 #include "server/schema_visitor.h"
 
 #include "server/bodies.h"
+#include "workload/run_section.h"
 
 namespace stoker::api {
 
@@ -15,8 +16,8 @@ const std::vector<Hint>& hints() {
         {"ConfigSetting.source", "default, configuration or command_line.", {}, {}},
         {"RunSpec.kind", "train, batch and notebook run a command; graph runs steps.", {}, {}},
         {"RunSpec.command", "argv; the first is looked up in PATH.", {}, {}},
-        {"RunSpec.ranks", "Processes of the gang: all start or none.", 1, kMaxRanks},
-        {"RunSpec.nodes", "Exactly that many, ranks spread evenly; 0: as few as possible.", 0, kMaxRanks},
+        {"RunSpec.ranks", "Processes of the gang: all start or none.", 1, kMostRanks},
+        {"RunSpec.nodes", "Exactly that many, ranks spread evenly; 0: as few as possible.", 0, kMostRanks},
         {"RunSpec.max_restarts", "After failures of the program itself.", 0, {}},
         {"RunSpec.max_attempts", "Whatever the cause.", 1, {}},
         {"RunSpec.timeout_s", "Of all attempts together; 0: none.", 0, {}},

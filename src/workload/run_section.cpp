@@ -233,13 +233,15 @@ void add_run_fields(RecordTable<T>& table) {
                "is said.",
                "docker.io/pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime");
     table.other_names({"container", "docker", "image_id", "container_image"});
-    table.count("ranks", &RunFields::ranks, "Processes, which all start or none; 1 when nothing is said.", "2", 1, 512);
+    table.count("ranks", &RunFields::ranks, "Processes, which all start or none; 1 when nothing is said.", "2", 1,
+                kMostRanks);
     table.other_names({"ntasks", "tasks", "processes", "world_size", "nproc", "workers", "replicas"});
-    table.count("ranks_per_node", &RunFields::ranks_per_node, "Processes of one node, in place of ranks.", "8", 1, 512);
+    table.count("ranks_per_node", &RunFields::ranks_per_node, "Processes of one node, in place of ranks.", "8", 1,
+                kMostRanksOfNode);
     table.other_names({"ntasks_per_node", "nproc_per_node", "tasks_per_node", "processes_per_node"});
     table.count("nodes", &RunFields::nodes,
                 "Exactly so many nodes, the ranks spread evenly; as few as possible when nothing is said.", "2", 1,
-                512);
+                kMostRanks);
     table.other_names({"num_nodes", "nnodes", "node_count"});
     table.number("cpus", &RunFields::cpus, "CPU cores of one rank, 0.5 for a half; 1 when nothing is said.", "4", 0,
                  100'000);

@@ -14,6 +14,9 @@
 
 namespace stoker {
 
+inline constexpr int kMostRanks = 16'384;  // of a run
+inline constexpr int kMostRanksOfNode = 512;
+
 // A text with its place.
 struct PlacedText {
     std::string text;

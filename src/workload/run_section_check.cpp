@@ -12,7 +12,6 @@
 namespace stoker {
 namespace {
 
-constexpr int kMostRanks = 512;
 constexpr const char* kArrayParameter = "array_index";
 constexpr int kMostIndex = 1'000'000;
 

@@ -15,6 +15,7 @@
 #include "io/process.h"
 #include "io/random_bytes.h"
 #include "run/spec/repeat.h"
+#include "workload/run_section.h"
 
 namespace stoker {
 namespace {
@@ -46,8 +47,8 @@ Result<RunOverrides> overrides_of(const Args& args) {
     overrides.gpu = args.get("gpu");
     overrides.run_class = args.get("class");
     overrides.engine = args.get("engine");
-    overrides.ranks = whole("ranks", 1, kMaxRanks);
-    overrides.nodes = whole("nodes", 0, kMaxRanks);
+    overrides.ranks = whole("ranks", 1, kMostRanks);
+    overrides.nodes = whole("nodes", 0, kMostRanks);
     overrides.priority = whole("priority", -100, 100);
     overrides.parallel = whole("parallel", 1, 10'000);
     overrides.cpus = number("cpus", 100'000);

@@ -17,6 +17,7 @@
 #include "io/process.h"
 #include "run/spec/secrets.h"
 #include "server/views_edit.h"
+#include "workload/run_section.h"
 
 namespace stoker {
 namespace {
@@ -61,8 +62,8 @@ Result<api::EditBody> body_of(const Args& args) {
         return std::optional(value);
     };
     TRY(body.priority, whole("priority", -100, 100));
-    TRY(body.ranks, whole("ranks", 1, kMaxRanks));
-    TRY(body.nodes, whole("nodes", 0, kMaxRanks));
+    TRY(body.ranks, whole("ranks", 1, kMostRanks));
+    TRY(body.nodes, whole("nodes", 0, kMostRanks));
     TRY(body.gpus, whole("gpus", 0, 16));
     TRY(body.max_restarts, whole("restarts", 0, 1'000'000));
     if (args.has("times")) {

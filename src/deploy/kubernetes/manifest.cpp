@@ -18,6 +18,7 @@
 #include "deploy/kubernetes/rank_script.h"
 #include "deploy/local/launcher.h"
 #include "deploy/local/rank_environment.h"
+#include "deploy/shared_words.h"
 
 namespace stoker::kubernetes {
 namespace {
@@ -61,9 +62,9 @@ std::string escaped(std::string_view text) {
 Json variables(const GangSpec& gang, const PodShape& shape, int local, const std::string& name) {
     const auto text = [](auto number) { return std::to_string(number); };
     const RankSpec& first = gang.ranks[0];
+    const std::map<std::string, std::string> shared = shared_environment(gang);
     std::map<std::string, std::string> all =
-        thread_pool_environment(planned_threads(first.cpu_milli, first.gpus), first.gpus,
-                                ranks_are_alike(gang) ? first.environment : std::map<std::string, std::string>());
+        thread_pool_environment(planned_threads(first.cpu_milli, first.gpus), first.gpus, shared);
     all["PYTHONUNBUFFERED"] = "1";
     if (gang.ranks[0].gpus == 0) {
         for (const auto& [key, value] : kKeepMemory) all[key] = value;
@@ -71,20 +72,22 @@ Json variables(const GangSpec& gang, const PodShape& shape, int local, const std
     } else {
         all["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
     }
-    if (ranks_are_alike(gang))
-        for (const auto& [key, value] : gang.ranks[0].environment) all[key] = value;
-    for (const auto& [key, value] : std::initializer_list<std::pair<const char*, std::string>>{
-             {"WORLD_SIZE", text(gang.ranks.size())},
-             {"OMPI_COMM_WORLD_SIZE", text(gang.ranks.size())},
-             {"LOCAL_RANK", text(local)},
-             {"OMPI_COMM_WORLD_LOCAL_RANK", text(local)},
-             {"LOCAL_WORLD_SIZE", text(shape.per_pod)},
-             {"MASTER_ADDR", shape.pods > 1 ? fmt::format("{}-0.{}", name, kRendezvous) : "127.0.0.1"},
-             {"MASTER_PORT", "29500"},
-             {"STOKER_OP", name.substr(name.find('-') + 1)},
-             {"STOKER_RUN", gang.attempt.run.text()},
-             {"STOKER_ATTEMPT", text(gang.attempt.number)},
-             {"STOKER_EPOCH", text(gang.epoch)}})
+    using Pairs = std::initializer_list<std::pair<const char*, std::string>>;
+    for (const auto& [key, value] :
+         Pairs{{"WORLD_SIZE", text(gang.ranks.size())},
+               {"OMPI_COMM_WORLD_SIZE", text(gang.ranks.size())},
+               {"MASTER_ADDR", shape.pods > 1 ? fmt::format("{}-0.{}", name, kRendezvous) : "127.0.0.1"},
+               {"MASTER_PORT", "29500"},
+               {"STOKER_OP", name.substr(name.find('-') + 1)},
+               {"STOKER_RUN", gang.attempt.run.text()},
+               {"STOKER_EPOCH", text(gang.epoch)}})
+        all[key] = value;
+    for (const auto& [key, value] : shared) all[key] = value;
+    // Whatever the run says: the script counts by the first, and every engine says the last like this.
+    for (const auto& [key, value] : Pairs{{"LOCAL_RANK", text(local)},
+                                          {"OMPI_COMM_WORLD_LOCAL_RANK", text(local)},
+                                          {"LOCAL_WORLD_SIZE", text(shape.per_pod)},
+                                          {"STOKER_ATTEMPT", text(gang.attempt.number)}})
         all[key] = value;
     Json list = Json::array();
     for (const auto& [key, value] : all) list.push(Json::object().set("name", key).set("value", escaped(value)));
@@ -94,7 +97,7 @@ Json variables(const GangSpec& gang, const PodShape& shape, int local, const std
 Json words_of(const std::string& script, const GangSpec& gang) {
     Json words = Json::array();
     words.push("/bin/sh").push("-c").push(escaped(script)).push("stoker-rank");
-    if (ranks_are_alike(gang))
+    if (words_are_shared(gang))
         for (const std::string& word : gang.ranks[0].arguments) words.push(escaped(word));
     return words;
 }

@@ -1,27 +1,54 @@
 #include "deploy/kubernetes/rank_script.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "deploy/kubernetes/look_script.h"
+#include "deploy/shared_words.h"
 
 namespace stoker::kubernetes {
 namespace {
 
-// Sets the words and variables of one rank among unlike ones.
-std::string words_by_rank(const GangSpec& gang) {
-    if (ranks_are_alike(gang)) return "";
-    std::string script = "case $RANK in\n";
-    for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
-        script += fmt::format("{}) set --", i);
-        for (const std::string& word : gang.ranks[i].arguments) script += " " + shell_quoted(word);
-        for (const auto& [key, value] : gang.ranks[i].environment)
-            script += fmt::format("; export {}={}", key, shell_quoted(value));
-        script += ";;\n";
+// Variables that are the rank's number, of each rank.
+std::vector<std::string> numbered_variables(const GangSpec& gang) {
+    std::vector<std::string> result;
+    for (const auto& [key, value] : gang.ranks[0].environment) {
+        bool numbered = gang.ranks.size() > 1;
+        for (std::size_t i = 0; numbered && i < gang.ranks.size(); ++i) {
+            const auto found = gang.ranks[i].environment.find(key);
+            numbered = found != gang.ranks[i].environment.end() && found->second == std::to_string(i);
+        }
+        if (numbered) result.push_back(key);
     }
-    // As every engine says it, whatever the core calls it.
-    return script + fmt::format("esac\nexport STOKER_ATTEMPT={}\n", gang.attempt.number);
+    return result;
+}
+
+// Sets what one rank has otherwise than the others: a Job has the same script for each of its containers, so what is
+// said there for each rank by itself is there once for each of them, and again in each pod.
+std::string words_by_rank(const GangSpec& gang) {
+    const auto shared = shared_environment(gang);
+    const std::vector<std::string> numbered = numbered_variables(gang);
+    const bool same_words = words_are_shared(gang);
+    std::string script;
+    for (const std::string& key : numbered) script += fmt::format("export {}=$RANK\n", key);
+    bool unlike = !same_words;
+    std::string cases = "case $RANK in\n";
+    for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
+        std::string own;
+        if (!same_words) {
+            own = "set --";
+            for (const std::string& word : gang.ranks[i].arguments) own += " " + shell_quoted(word);
+        }
+        for (const auto& [key, value] : gang.ranks[i].environment) {
+            if (shared.count(key) > 0 || std::find(numbered.begin(), numbered.end(), key) != numbered.end()) continue;
+            own += fmt::format("{}export {}={}", own.empty() ? "" : "; ", key, shell_quoted(value));
+            unlike = true;
+        }
+        if (!own.empty()) cases += fmt::format("{}) {};;\n", i, own);
+    }
+    return unlike ? script + cases + "esac\n" : script;
 }
 
 }  // namespace
@@ -30,12 +57,6 @@ std::string shell_quoted(const std::string& text) {
     std::string result = "'";
     for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return result + "'";
-}
-
-bool ranks_are_alike(const GangSpec& gang) {
-    return std::all_of(gang.ranks.begin(), gang.ranks.end(), [&](const RankSpec& rank) {
-        return rank.arguments == gang.ranks[0].arguments && rank.environment == gang.ranks[0].environment;
-    });
 }
 
 std::string check_script(const GangSpec& gang, int per_pod) {
@@ -49,7 +70,8 @@ std::string check_script(const GangSpec& gang, int per_pod) {
                          "*) command -v \"$1\" >/dev/null 2>&1 ||\n"
                          "  refuse \"no program named $(printf '%.200s' \"$1\") in PATH of the image\";;\n"
                          "esac\n}\n";
-    if (ranks_are_alike(gang)) return script + "RANK=$JOB_COMPLETION_INDEX\nlook \"$1\"\n";
+    if (words_are_shared(gang))
+        return script + fmt::format("RANK=$((JOB_COMPLETION_INDEX * {}))\nlook \"$1\"\n", per_pod);
     script +=
         fmt::format("local=0\nwhile [ $local -lt {0} ]; do\nRANK=$((JOB_COMPLETION_INDEX * {0} + local))\n", per_pod);
     return script + words_by_rank(gang) + "look \"$1\"\nlocal=$((local + 1))\ndone\n";

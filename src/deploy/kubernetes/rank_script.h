@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "deploy/driver.h"
 
@@ -11,10 +12,8 @@ inline constexpr const char* kOrdersFolder =
     "/etc/stoker";  // downward API: the file `orders` is the annotation kOrders
 inline constexpr std::string_view kRefused = "stoker: refused: ";
 
-// True: every rank is given the same words and variables, which then stand in the Job itself.
-bool ranks_are_alike(const GangSpec& gang);
-// Looks whether the programs of a pod's ranks are there; says what is not, and fails. `words` of alike ranks are its
-// arguments.
+// Looks whether the programs of a pod's ranks are there; says what is not, and fails. Words that all ranks share are
+// arguments of both scripts.
 std::string check_script(const GangSpec& gang, int per_pod);
 // Waits for "go", starts the program, hands on signals, and ends as it ends.
 std::string rank_script(const GangSpec& gang, int per_pod);

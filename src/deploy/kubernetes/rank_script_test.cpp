@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "deploy/local/launcher.h"
+#include "deploy/shared_words.h"
 #include "io/files.h"
 #include "io/run_program.h"
 
@@ -42,6 +43,30 @@ TEST(RankScript, ASignalReachesTheProcessesOfTheRankAndNoOthers) {
     EXPECT_EQ(ran->exit_code, 7) << ran->complaint;
     for (const char* name : {"told-program", "told-child"}) EXPECT_TRUE(path_exists(at + name)) << name;
     EXPECT_FALSE(path_exists(at + "told-stranger"));
+}
+
+// The fourth rank of the third pod: its number under each of its names, and what it alone is given.
+TEST(RankScript, ARankIsToldItsNumberAndWhatIsItsOwn) {
+    const ScratchFolder folder = ScratchFolder::make("rank-script").value();
+    GangSpec gang;
+    for (int i = 0; i < 24; ++i) {
+        const std::string number = std::to_string(i);
+        gang.ranks.push_back(
+            {.arguments = {"program"}, .environment = {{"RANK", number}, {"SLURM_PROCID", number}, {"SEED", "1"}}});
+    }
+    gang.ranks[19].environment["SEED"] = "two words";
+    EXPECT_EQ(shared_environment(gang), (std::map<std::string, std::string>()));
+    std::string script = rank_script(gang, 8);
+    const std::string orders = kOrdersFolder;
+    for (std::size_t found = 0; (found = script.find(orders, found)) != std::string::npos;
+         found += folder.path().size())
+        script.replace(found, orders.size(), folder.path());
+    const std::string test = "printf go >" + folder.path() + "/orders\nJOB_COMPLETION_INDEX=2 LOCAL_RANK=3 sh -c " +
+                             shell_quoted(script) + " rank sh -c 'echo $RANK $SLURM_PROCID $NODE_RANK $SEED'\n";
+    const auto ran = run_program({.arguments = {"sh", "-c", test}, .environment = {"PATH=/usr/bin:/bin"}},
+                                 std::chrono::steady_clock::now() + std::chrono::minutes(1));
+    ASSERT_TRUE(ran.ok()) << ran.error().text();
+    EXPECT_EQ(ran->output, "19 19 2 two words\n");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "base/document.h"
 #include "base/text.h"
+#include "deploy/shared_words.h"
 #include "io/files.h"
 #include "io/machine/namespaces.h"
 #include "io/process.h"
@@ -191,16 +192,18 @@ Result<std::string> content(const std::string& path) {
     return read_file(path, kMaxGangFile);
 }
 
-RankSpec parse_rank(const Node& node, std::vector<std::string>& device_files, bool& sound) {
+// `alike`: what all ranks are given; orders of before say it for each rank.
+RankSpec parse_rank(const Node& node, const RankSpec& alike, std::vector<std::string>& device_files, bool& sound) {
     Fields rank(node);
     RankSpec spec{.node = rank.text("node"),
-                  .arguments = rank.texts("arguments"),
+                  .arguments = node.find("arguments") ? rank.texts("arguments") : alike.arguments,
                   .environment = rank.map("environment"),
                   .cpu_milli = rank.integer<std::int64_t>("cpu_milli"),
                   .memory_bytes = rank.integer<std::int64_t>("memory_bytes"),
                   .devices = rank.texts("devices"),
                   .gpus = static_cast<int>(rank.later_integer("gpus"))};
     device_files = rank.texts("device_files");
+    spec.environment.insert(alike.environment.begin(), alike.environment.end());
     sound = sound && rank.sound() && !spec.arguments.empty();
     return spec;
 }
@@ -240,14 +243,20 @@ std::string_view to_string(TreeKind kind) {
 }
 
 Json to_json(const LaunchOrder& order) {
-    Json ranks = Json::array();
+    Json ranks = Json::array(), alike = Json::object();
+    std::map<std::string, std::string> shared;
+    const bool same_words = !order.gang.ranks.empty() && words_are_shared(order.gang);
+    if (!order.gang.ranks.empty()) shared = shared_environment(order.gang);
+    if (same_words) alike.set("arguments", list_of(order.gang.ranks[0].arguments));
+    alike.set("environment", map_of(shared));
     for (std::size_t i = 0; i < order.gang.ranks.size(); ++i) {
         const RankSpec& rank = order.gang.ranks[i];
         const std::vector<std::string> none;
-        ranks.push(Json::object()
-                       .set("node", rank.node)
-                       .set("arguments", list_of(rank.arguments))
-                       .set("environment", map_of(rank.environment))
+        std::map<std::string, std::string> own = rank.environment;
+        for (const auto& [key, value] : shared) own.erase(key);
+        Json json = Json::object().set("node", rank.node);
+        if (!same_words) json.set("arguments", list_of(rank.arguments));
+        ranks.push(json.set("environment", map_of(own))
                        .set("cpu_milli", rank.cpu_milli)
                        .set("memory_bytes", rank.memory_bytes)
                        .set("devices", list_of(rank.devices))
@@ -274,6 +283,7 @@ Json to_json(const LaunchOrder& order) {
         .set("max_processes", order.max_processes)
         .set("measure", json_of(order.gang.measure))
         .set("status_retry_s", order.status_retry_s)
+        .set("alike", std::move(alike))
         .set("ranks", std::move(ranks));
 }
 
@@ -336,10 +346,17 @@ Result<LaunchOrder> parse_launch_order(std::string_view text, const std::string&
     order.gang.measure = fields.measure("measure");
     order.user = fields.user("user");
     order.own_network = fields.later_boolean("own_network");
+    RankSpec alike;
+    if (const Node* found = document.root().find("alike")) {
+        Fields given(*found);
+        alike.environment = given.map("environment");
+        if (found->find("arguments")) alike.arguments = given.texts("arguments");
+        fields.require(given.sound());
+    }
     const Node* ranks = fields.of_kind("ranks", NodeKind::sequence);
     bool sound = operation && attempt && ranks && !ranks->items.empty();
     for (std::size_t i = 0; sound && i < ranks->items.size(); ++i)
-        order.gang.ranks.push_back(parse_rank(*ranks->items[i], order.device_files.emplace_back(), sound));
+        order.gang.ranks.push_back(parse_rank(*ranks->items[i], alike, order.device_files.emplace_back(), sound));
     if (!sound || !fields.sound()) return damaged(file);
     order.operation = *operation;
     order.gang.attempt = *attempt;

@@ -41,6 +41,46 @@ TEST(GangFiles, OrderComesBackAsItWas) {
     EXPECT_EQ(again->cgroups.v1.at("memory"), "/m");
 }
 
+// What ranks share is written once; what each has for itself, or lacks, comes back as well, and so do orders of before,
+// which say all of it for each rank.
+TEST(GangFiles, RanksOfALargeGangComeBackEachWithItsOwn) {
+    LaunchOrder order = sample_order();
+    order.device_files.clear();
+    const RankSpec first = order.gang.ranks[0];
+    const auto fill = [&](int ranks) {
+        order.gang.ranks.assign(static_cast<std::size_t>(ranks), first);
+        for (int i = 0; i < ranks; ++i) {
+            auto& environment = order.gang.ranks[static_cast<std::size_t>(i)].environment;
+            environment["RANK"] = environment["SLURM_PROCID"] = environment["OMPI_COMM_WORLD_RANK"] = std::to_string(i);
+            environment["LONG"] = std::string(2000, 'x');
+        }
+    };
+    fill(16'384);
+    EXPECT_LT(to_json(order).dump(0).size(), 4u << 20);
+    fill(3);
+    order.gang.ranks[1].environment.erase("EMPTY");
+    order.gang.ranks[2].arguments = {"other"};
+    const auto again = parse_launch_order(to_json(order).dump(0), "launch.json");
+    ASSERT_TRUE(again.ok()) << again.error().text();
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(again->gang.ranks[i].environment, order.gang.ranks[i].environment) << i;
+        EXPECT_EQ(again->gang.ranks[i].arguments, order.gang.ranks[i].arguments) << i;
+    }
+    std::string before = to_json(sample_order()).dump(0);
+    const std::string alike =
+        R"("alike":{"arguments":["sh","-c","echo \"quoted\"\n\ttab"],"environment":{"A":"ä=b","EMPTY":""}},)";
+    const std::size_t at = before.find(alike);
+    ASSERT_NE(at, std::string::npos) << before;
+    before.erase(at, alike.size());
+    const std::string own = R"("environment":{},"cpu_milli")";
+    ASSERT_NE(before.find(own), std::string::npos) << before;
+    before.replace(before.find(own), own.size(), R"("arguments":["old"],"environment":{"B":"1"},"cpu_milli")");
+    const auto old = parse_launch_order(before, "launch.json");
+    ASSERT_TRUE(old.ok()) << old.error().text();
+    EXPECT_EQ(old->gang.ranks[0].arguments, std::vector<std::string>{"old"});
+    EXPECT_EQ(old->gang.ranks[0].environment, (std::map<std::string, std::string>{{"B", "1"}}));
+}
+
 TEST(GangFiles, StatusComesBackAsItWas) {
     GangStatus status{
         .state = GangState::ended, .started = true, .epoch = 3, .cause = Cause::oom, .detail = "x", .ended_at_us = 9};

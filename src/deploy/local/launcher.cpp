@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "deploy/local/box.h"
 #include "deploy/local/gang_end.h"
@@ -29,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kCleanUpLimit = std::chrono::seconds(1);
 // Half of what the keeper reads, since the folder holds nothing else of this size.
 constexpr std::size_t kMaxOrderBytes = 8u << 20;
+constexpr std::size_t kMostRanksHere = 512;
 
 // JSON cannot carry other bytes, and the kernel takes no zero byte.
 bool can_be_written(std::string_view text) {
@@ -174,6 +177,9 @@ Outcome check_gang(const OperationId& operation, const GangSpec& gang, const std
                    TreeKind tree) {
     if (const std::string problem = problem_of_gang(operation, gang); !problem.empty())
         return rejected(Cause::user_error, problem);
+    if (gang.ranks.size() > kMostRanksHere)
+        return rejected(Cause::user_error,
+                        fmt::format("{} ranks on one machine, at most {}", gang.ranks.size(), kMostRanksHere));
     for (std::size_t i = 0; i < gang.ranks.size(); ++i)
         if (const std::string missing = missing_on(nodes, gang.ranks[i]); !missing.empty())
             return rejected(Cause::no_capacity, "rank " + std::to_string(i) + ": " + missing);

@@ -13,6 +13,7 @@
 #include "observe/step_file.h"
 #include "run/spec/repeat.h"
 #include "run/spec/upload_policy.h"
+#include "workload/run_section.h"
 
 namespace stoker {
 namespace {
@@ -57,8 +58,8 @@ void check_spec_rank(const RunSpec& spec, SpecChecker& checker) {
     if (needs.gpus == 0 && !needs.gpu_model.empty())
         checker.wrong("gpu_model " + printable(needs.gpu_model, 60) + " without a GPU", "set per_rank.gpus");
     checker.text("per_rank.gpu_model", needs.gpu_model, 200);
-    checker.between("ranks", spec.ranks, 1, kMaxRanks);
-    checker.between("nodes", spec.nodes, 0, kMaxRanks);
+    checker.between("ranks", spec.ranks, 1, kMostRanks);
+    checker.between("nodes", spec.nodes, 0, kMostRanks);
     if (spec.nodes > 0 && spec.ranks % spec.nodes != 0)
         checker.wrong(fmt::format("{} ranks cannot be spread evenly over {} nodes", spec.ranks, spec.nodes));
 }

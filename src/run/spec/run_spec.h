@@ -21,8 +21,6 @@
 
 namespace stoker {
 
-// The places of all ranks are one record of the journal.
-inline constexpr int kMaxRanks = 512;
 inline constexpr std::size_t kMostAfter = 100;
 
 enum class RunKind : std::uint8_t { train, batch, notebook, graph };

@@ -110,7 +110,7 @@ private:
             take(pos, key, "folder");
         } else if (key == "nodes") {
             double nodes = 0;
-            if (!number(node, key, node.text, 1, 512, nodes)) return;
+            if (!number(node, key, node.text, 1, kMostRanks, nodes)) return;
             run.nodes = run.ranks = static_cast<int>(nodes);
             take(pos, key, "nodes, with one rank each");
         } else if (key == "resources") {

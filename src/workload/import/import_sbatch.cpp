@@ -283,13 +283,15 @@ private:
             case SbatchKey::name: out_.name = value; return took("name");
             case SbatchKey::nodes: {
                 const std::size_t dash = value.find('-');
-                nodes_ = whole(std::string_view(value).substr(0, dash), pos, written, 512);
+                nodes_ = whole(std::string_view(value).substr(0, dash), pos, written, kMostRanks);
                 nodes_pos_ = pos, nodes_text_ = written;
                 if (dash != std::string::npos) out_.report.drop(pos, written, "the least number of nodes is taken");
                 return;
             }
-            case SbatchKey::ntasks: ntasks_ = whole(value, pos, written, 512); return took("ranks");
-            case SbatchKey::ntasks_per_node: per_node_ = whole(value, pos, written, 512); return took("ranks_per_node");
+            case SbatchKey::ntasks: ntasks_ = whole(value, pos, written, kMostRanks); return took("ranks");
+            case SbatchKey::ntasks_per_node:
+                per_node_ = whole(value, pos, written, kMostRanksOfNode);
+                return took("ranks_per_node");
             case SbatchKey::cpus_per_gpu: cpus_per_gpu_ = whole(value, pos, written, 100'000); return took("cpus");
             case SbatchKey::cpus_per_task: cpus_ = whole(value, pos, written, 100'000); return took("cpus");
             case SbatchKey::mem:

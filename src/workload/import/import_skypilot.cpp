@@ -89,7 +89,7 @@ private:
         } else if (key == "num_nodes") {
             amount(node, key, "nodes, with one rank each", node.text, [&](const Node& value, FieldInfo& info) {
                 double nodes = 0;
-                info.type = "whole number", info.low = 1, info.high = 512;
+                info.type = "whole number", info.low = 1, info.high = kMostRanks;
                 if (table_detail::read_number(value, info, nodes, problems_)) run.ranks = static_cast<int>(nodes);
             });
         } else if (key == "workdir") {

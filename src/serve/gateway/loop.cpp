@@ -5,7 +5,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 #include "io/worker.h"
@@ -16,7 +18,8 @@
 namespace stoker::gateway {
 namespace {
 
-constexpr int kTurnMs = 100, kHoldingTurnMs = 10, kGatherMs = 1;
+using std::chrono::microseconds;
+constexpr microseconds kTurn{100'000}, kHoldingTurn{10'000}, kMostGather{1'000}, kLeastGather{50};
 constexpr double kHedgesAtOnce = 3, kHedgesOfARequest = 0.1, kMostHedges = 10;
 constexpr std::int64_t kMarkEveryUs = 1'000'000, kSweepEveryUs = 100'000;
 
@@ -87,34 +90,38 @@ void Loop::stop() {
     if (thread_.joinable()) thread_.join();
     while (!sessions_.empty()) sessions_.begin()->second->close();
     while (!connections_.empty()) connections_.begin()->second->drop();
-    poller_->turn(0);
+    poller_->turn(microseconds(0));
 }
 
 void Loop::run() {
     seen_version_ = shared_.version;
-    int gather_ms = kTurnMs;
+    microseconds most = kTurn;
     while (!stopping_) {
-        poller_->turn(std::min(gather_ms, holding_.empty() ? kTurnMs : kHoldingTurnMs));
+        poller_->turn(std::min(most, holding_.empty() ? kTurn : kHoldingTurn));
         holding_.turn(static_cast<double>(monotonic_clock_us()) / kUs);
         if (shared_.ledger && (!waiting_.empty() || shared_.ledger->failed())) on_commit();
         sweep();
-        gather_ms = commit_or_wait();
+        most = commit_or_wait();
     }
 }
 
 // At the end of a turn, for all that it has taken. A commit costs the processor as much as a request: where another one
 // began a moment ago, it waits for more to join, unless half of all that may still join (what is under way, and no
-// stream that goes on) wait for it already. So one request never waits for others, few wait for what they take
-// themselves, and many for a millisecond. Returns how long the next turn may take.
-int Loop::commit_or_wait() {
-    if (!commit_wanted_ || !shared_.ledger) return kTurnMs;
+// stream that goes on) wait for it already. So one request never waits for others, and few wait for what they take
+// themselves. How long the moment is follows what the processor has left: none while half of the time is idle, where
+// the disk is all that anybody waits for, and a millisecond at nine tenths. Returns how long the next turn may take.
+microseconds Loop::commit_or_wait() {
+    if (!commit_wanted_ || !shared_.ledger) return kTurn;
     const std::int64_t now_us = monotonic_clock_us();
     const std::size_t may_join = under_way_ - std::min(under_way_, streams_.size());
-    if (2 * waiting_.size() < may_join && now_us - committed_us_ < kGatherMs * 1000) return kGatherMs;
+    const double scarce = std::clamp((poller_->busy_share() - 0.5) / 0.4, 0.0, 1.0);
+    const microseconds gather(static_cast<std::int64_t>(scarce * static_cast<double>(kMostGather.count())));
+    const microseconds left = gather - microseconds(now_us - committed_us_);
+    if (2 * waiting_.size() < may_join && left >= kLeastGather) return left;
     commit_wanted_ = false;
     committed_us_ = now_us;
     shared_.ledger->commit();
-    return kTurnMs;
+    return kTurn;
 }
 
 Status Loop::open_own_door() {

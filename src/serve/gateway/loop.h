@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -163,7 +164,7 @@ private:
     void sweep();
     void mark();
     std::vector<GatewayClient*> all_clients() const { return {clients_.begin(), clients_.end()}; }
-    int commit_or_wait();
+    std::chrono::microseconds commit_or_wait();
     void forget_replicas();
 
     Shared& shared_;

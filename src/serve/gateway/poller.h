@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,7 +31,9 @@ public:
     // Something that may still be named by what is ready in this turn, or be running: it goes when the turn is over.
     void bury(std::shared_ptr<void> thing);
 
-    void turn(int timeout_ms);
+    void turn(std::chrono::microseconds timeout);
+    // Of the time of the last turns, a fiftieth of a second and more, what was not spent waiting for something to do.
+    double busy_share() const { return busy_share_; }
     // Any thread.
     void post(std::function<void()> work);
     void wake();
@@ -39,6 +42,8 @@ private:
     Poller() = default;
     UniqueFd epoll_, event_;
     std::vector<std::shared_ptr<void>> buried_;
+    double busy_share_ = 0;
+    std::int64_t looked_us_ = monotonic_clock_us(), waited_us_ = 0;
     std::mutex mutex_;  // guards posted_
     std::vector<std::function<void()>> posted_;
 };

@@ -1,7 +1,8 @@
 // The autoscaler on the Azure LLM traces of 2023 (Azure/AzurePublicDataset, CC BY 4.0), beside a schedule by somebody
 // who knew the trace: share of requests within the objective, replica-hours, starts and stops.
 //
-//     bench_scale AzureLLMInferenceTrace_conv.csv.gz [prefill/s decode/s stream/s cold_s spare fast_s slow_s drain_s]
+//     bench_scale AzureLLMInferenceTrace_conv.csv.gz [prefill/s decode/s stream/s cold_s spare fast_s slow_s drain_s
+//     kept_s]
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -45,8 +46,9 @@ Result<std::vector<TraceRequest>> read_trace(const std::string& path) {
 
 int run(int argc, char** argv) {
     if (argc < 2)
-        return std::fputs("usage: bench_scale TRACE [prefill decode stream cold_s spare fast_s slow_s drain_s]\n",
-                          stderr),
+        return std::fputs(
+                   "usage: bench_scale TRACE [prefill decode stream cold_s spare fast_s slow_s drain_s kept_s]\n",
+                   stderr),
                2;
     const auto trace = read_trace(argv[1]);
     if (!trace) return std::fputs((trace.error().text() + "\n").c_str(), stderr), 2;
@@ -54,10 +56,12 @@ int run(int argc, char** argv) {
     const ReplicaModel model{number(2, 4'000), number(3, 400), number(4, 30), number(5, 60)};
     const ScalePolicy policy{.least = 0,
                              .most = 64,
+                             .burst_s = number(11, ScalePolicy{}.burst_s),
                              .fast_s = number(7, ScalePolicy{}.fast_s),
                              .slow_s = number(8, ScalePolicy{}.slow_s),
                              .spare = number(6, ScalePolicy{}.spare),
-                             .drain_s = number(9, ScalePolicy{}.drain_s)};
+                             .drain_s = number(9, ScalePolicy{}.drain_s),
+                             .most_kept_s = number(10, ScalePolicy{}.most_kept_s)};
     const ServingObjective objective;
     auto show = [&](const char* name, const ScaleReplayResult& r, double bound) {
         fmt::print(

@@ -90,7 +90,7 @@ void EndpointKeeper::tick(double now_s) {
     if (now_s >= next_list_s_) look_at_runs(now_s);
     for (const auto& each : replicas_) look_at(*each, now_s);
     if (now_s >= next_judge_s_) judge_replicas(now_s);
-    const bool woken = level_ == 0 && !endpoint_.stopped && board_->read(now_s, 1, 1).queued > 0;
+    const bool woken = level_ == 0 && !endpoint_.stopped && board_->read(now_s, {}).queued > 0;
     if (now_s >= next_scale_s_ || woken) {
         scale(now_s);
         see(now_s);
@@ -216,9 +216,10 @@ void EndpointKeeper::scale(double now_s) {
         return;
     }
     const ScalePolicy policy{.least = endpoint_.least, .most = endpoint_.most, .least_idle_s = endpoint_.idle_s};
-    const ReplicaBoard::Reading reading = board_->read(now_s, policy.fast_s, policy.slow_s);
+    const ReplicaBoard::Reading reading = board_->read(now_s, policy);
     const double active_s = reading.last_active_s >= 0 ? reading.last_active_s : begun_s_;
-    ServiceLoad load{.fast = reading.fast,
+    ServiceLoad load{.burst = reading.burst,
+                     .fast = reading.fast,
                      .slow = reading.slow,
                      .waiting_prompt_tokens = reading.queued_tokens,
                      .queued = reading.queued,

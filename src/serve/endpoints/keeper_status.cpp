@@ -109,7 +109,7 @@ ServingEvidence EndpointKeeper::evidence(double now_s) const {
 }
 
 EndpointStatus EndpointKeeper::status(double now_s) const {
-    const ReplicaBoard::Reading reading = board_->read(now_s, 1, 1);
+    const ReplicaBoard::Reading reading = board_->read(now_s, {});
     EndpointStatus out{.name = endpoint_.name,
                        .cause = std::string(enum_word(last_decision_.cause)),
                        .last_failure = trouble_.empty() ? last_failure_ : trouble_,

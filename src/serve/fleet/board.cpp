@@ -56,10 +56,11 @@ double ReplicaBoard::expected_output(double reserved) const {
     return mean_output_ > 0 ? std::min(mean_output_, reserved) : reserved;
 }
 
-ReplicaBoard::Reading ReplicaBoard::read(double now_s, double fast_s, double slow_s) const {
+ReplicaBoard::Reading ReplicaBoard::read(double now_s, const ScalePolicy& policy) const {
     const std::lock_guard lock(mutex_);
-    return {.fast = meter_.rate(now_s, fast_s),
-            .slow = meter_.rate(now_s, slow_s),
+    return {.burst = meter_.rate(now_s, policy.burst_s),
+            .fast = meter_.rate(now_s, policy.fast_s),
+            .slow = meter_.rate(now_s, policy.slow_s),
             .queued = queued_,
             .queued_tokens = queued_tokens_,
             .last_active_s = last_active_s_,

@@ -103,12 +103,12 @@ public:
 
     // Of the keeper.
     struct Reading {
-        LoadMeter::Rate fast, slow;
+        LoadMeter::Rate burst, fast, slow;
         std::int64_t queued = 0;
         double queued_tokens = 0, last_active_s = -1;
         std::uint64_t requests = 0, failed = 0;  // ended, since the start
     };
-    Reading read(double now_s, double fast_s, double slow_s) const;
+    Reading read(double now_s, const ScalePolicy& policy) const;
     std::vector<RequestSample> samples(double since_s) const;  // the last kMostSamples of them
     std::map<int, double> first_tokens() const;                // by revision: the earliest that was seen
 

@@ -6,6 +6,8 @@
 namespace stoker {
 namespace {
 
+constexpr double kSafer = 1.25;  // than the gap that was seen
+
 double work_of(const LoadMeter::Rate& rate, const ServiceLoad& load) {
     if (load.prefill_tokens_per_s <= 0 || load.decode_tokens_per_s <= 0) return 0;
     return rate.prompt_tokens_per_s / load.prefill_tokens_per_s + rate.output_tokens_per_s / load.decode_tokens_per_s;
@@ -18,6 +20,23 @@ double backlog_of(const ServiceLoad& load, const ScalePolicy& policy) {
 
 int replicas_for(double work, double backlog, double spare) {
     return static_cast<int>(std::ceil(work + backlog + spare * std::sqrt(work) - 1e-9));
+}
+
+// Replicas are wanted: were they there until a while ago, they should have stayed for that while.
+void learn_from_start(const ScalePolicy& policy, ScaleMemory& memory, double now_s) {
+    if (memory.declined_s < 0) return;
+    const double gap_s = now_s - memory.declined_s;
+    if (gap_s <= policy.most_kept_s)
+        memory.kept_s = std::max(memory.kept_s, std::min(kSafer * gap_s, policy.most_kept_s));
+    memory.declined_s = memory.lowered_s = -1;
+}
+
+void learn_from_stop(const ScalePolicy& policy, ScaleMemory& memory, double now_s) {
+    const bool was_right = memory.lowered_s >= 0 && now_s - memory.lowered_s > policy.most_kept_s;
+    if (was_right) memory.kept_s = memory.kept_s / 2 > policy.slow_s ? memory.kept_s / 2 : 0;
+    if (memory.declined_s >= 0 && !was_right) return;  // the same decline goes on
+    memory.declined_s = memory.less_since_s < 0 ? now_s : memory.less_since_s;
+    memory.lowered_s = now_s;
 }
 
 }  // namespace
@@ -65,8 +84,10 @@ ScaleDecision decide_scale(const ServiceLoad& load, const ScalePolicy& policy, S
                            .work = std::max(work_of(load.fast, load), work_of(load.slow, load)),
                            .backlog = backlog_of(load, policy)};
     const bool occupied = load.queued > 0 || load.in_flight > 0;
-    const int by_work = std::max(replicas_for(work_of(load.fast, load), 0, policy.spare),
-                                 replicas_for(work_of(load.slow, load), 0, policy.spare));
+    int by_work = std::max(replicas_for(work_of(load.fast, load), 0, policy.spare),
+                           replicas_for(work_of(load.slow, load), 0, policy.spare));
+    // Where bursts were seen to come again, one is taken for what it is while it lasts, and not spread over a window.
+    if (memory.kept_s > 0) by_work = std::max(by_work, replicas_for(work_of(load.burst, load), 0, 0));
     int wanted = std::max(by_work, replicas_for(work_of(load.fast, load), decision.backlog, policy.spare));
     const bool idle =
         !occupied && load.starting == 0 && load.idle_s >= std::max(policy.least_idle_s, 2 * load.cold_start_s);
@@ -75,7 +96,8 @@ ScaleDecision decide_scale(const ServiceLoad& load, const ScalePolicy& policy, S
     const int bounded = std::clamp(wanted, policy.least, policy.most);
 
     if (bounded > load.replicas) {
-        memory = {};
+        learn_from_start(policy, memory, now_s);
+        memory.forget_less();
         decision.replicas = bounded;
         decision.cause = load.replicas == 0 && occupied ? ScaleCause::first_request
                          : wanted > by_work             ? ScaleCause::backlog
@@ -84,26 +106,28 @@ ScaleDecision decide_scale(const ServiceLoad& load, const ScalePolicy& policy, S
         return decision;
     }
     if (bounded == load.replicas) {
-        memory = {};
+        memory.forget_less();
         if (wanted > policy.most) decision.cause = ScaleCause::limit;
         return decision;
     }
     if (load.replicas > policy.most) {  // the limit was lowered: that is no matter of load
-        memory = {};
+        memory.forget_less();
         decision.replicas = policy.most;
         decision.cause = ScaleCause::limit;
         return decision;
     }
-    if (memory.less_since_s < 0) memory = {.less_since_s = now_s, .most_since = bounded};
+    if (memory.less_since_s < 0) memory.less_since_s = now_s;
     memory.most_since = std::max(memory.most_since, bounded);
     if (idle) {  // idle_s has been long enough by itself
-        memory = {};
+        learn_from_stop(policy, memory, now_s);
+        memory.forget_less();
         decision.replicas = bounded;
         decision.cause = ScaleCause::idle;
-    } else if (now_s - memory.less_since_s >= policy.slow_s) {
+    } else if (now_s - memory.less_since_s >= std::max(policy.slow_s, memory.kept_s)) {
+        learn_from_stop(policy, memory, now_s);
         decision.replicas = std::max(memory.most_since, load.replicas - std::max(load.replicas / 2, 1));
         decision.cause = ScaleCause::less_load;
-        memory = {};
+        memory.forget_less();
     }
     return decision;
 }

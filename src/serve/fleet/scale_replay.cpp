@@ -102,7 +102,8 @@ private:
             reach(std::max(level_at(now_s), level_at(now_s + model_.cold_start_s)), now_s);
             return;
         }
-        ServiceLoad load{.fast = meter_.rate(now_s, policy_.fast_s),
+        ServiceLoad load{.burst = meter_.rate(now_s, policy_.burst_s),
+                         .fast = meter_.rate(now_s, policy_.fast_s),
                          .slow = meter_.rate(now_s, policy_.slow_s),
                          .queued = static_cast<std::int64_t>(held_.size()),
                          .in_flight = in_flight_,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/random.h"
@@ -138,6 +139,32 @@ TEST(Scale, FollowsATide) {
     EXPECT_GE(ours.met_share(), 0.98);
     EXPECT_LE(ours.replica_seconds, 1.8 * work_s);
     EXPECT_LE(ours.reversals, 2);
+}
+
+// Bursts with minutes between them, each of more than one replica holds: who stops replicas after each of them starts
+// them again for each, and answers it late. After the first ones they stay; and go when no more come.
+TEST(Scale, LearnsThatBurstsComeAgain) {
+    SplitMix draw(9);
+    std::vector<TraceRequest> trace;
+    for (int burst = 0; burst < 12; ++burst)
+        for (double at_s = 0; at_s < 40; at_s += draw.exponential() / 8)
+            trace.push_back({burst * 280 + at_s, 200 + draw.exponential() * 900, 1 + draw.exponential() * 60});
+    std::sort(trace.begin(), trace.end(), [](const auto& a, const auto& b) { return a.at_s < b.at_s; });
+    const ReplicaModel model{.cold_start_s = 60};
+    const ScaleReplayResult without = replay_scaling(trace, model, {}, {.least = 1, .most = 32, .most_kept_s = 0}, 1);
+    const ScaleReplayResult ours = replay_scaling(trace, model, {}, {.least = 1, .most = 32}, 1);
+    EXPECT_GT(ours.met_share(), without.met_share() + 0.15);
+    EXPECT_LT(3 * ours.starts, 2 * without.starts);
+    // A day later: they go, and what was learnt with them.
+    ScaleMemory memory{.kept_s = 400, .declined_s = 0, .lowered_s = 0};
+    ServiceLoad quiet = load_of(1, 4);
+    int replicas = 4;
+    for (double now_s = 3'000; now_s < 6'000; now_s += 10) {
+        quiet.replicas = replicas;
+        replicas = decide_scale(quiet, {}, memory, now_s).replicas;
+    }
+    EXPECT_EQ(replicas, 2);
+    EXPECT_LT(memory.kept_s, 400);
 }
 
 // Who knows the trace holds the objective with less than a fixed number that holds it.

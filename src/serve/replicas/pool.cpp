@@ -152,7 +152,8 @@ private:
 
     void scale(double now_s) {
         const ScalePolicy& policy = options_.scale;
-        ServiceLoad load{.fast = meter_.rate(now_s, policy.fast_s),
+        ServiceLoad load{.burst = meter_.rate(now_s, policy.burst_s),
+                         .fast = meter_.rate(now_s, policy.fast_s),
                          .slow = meter_.rate(now_s, policy.slow_s),
                          .waiting_prompt_tokens = waiting_tokens_,
                          .queued = waiting_,

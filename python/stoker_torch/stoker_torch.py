@@ -36,6 +36,7 @@ param_bits    bits of most parameters; autocast_bits: of torch.autocast when it 
 torch_threads computing threads of PyTorch; openblas_threads, mkl_threads, blis_threads, numexpr_threads: of libraries beside it;
               interop_threads: of PyTorch's pool for operators side by side; workers: of the DataLoader
 recomputed    parts of the model that torch.utils.checkpoint computes again in a step
+recompute_s   what their first pass took, on processors: the second takes as long (a device computes while nobody waits)
 compiled      1 when torch.compile or torch.jit made the model's code
 """
 import atexit
@@ -43,6 +44,7 @@ import contextlib
 import ctypes
 import functools
 import gc
+import inspect
 import json
 import os
 import shutil
@@ -94,7 +96,7 @@ class _Recorder:
         self.thread = threading.get_ident()
         self.parts = {"wait_s": 0.0, "allreduce_s": 0.0, "checkpoint_s": 0.0}
         self.extra, self.depth, self.before_end = {}, 0, []
-        self.facts, self.told, self.recomputed = {}, None, 0
+        self.facts, self.told, self.recomputed, self.first_pass_s = {}, None, 0, 0.0
         self.began = self.flushed = time.perf_counter()
         self.cpu = time.process_time()
         self.queue = _Queue()
@@ -135,7 +137,7 @@ class _Recorder:
         extra = dict(self.extra, **extra) if extra else self.extra
         if self.told is None or now - self.told > _FACTS_S:
             self.told, extra = now, dict(extra, **self.tell_facts())
-        self.recomputed = 0
+        self.recomputed, self.first_pass_s = 0, 0.0
         # One that took no time worth telling is left out, and a step without one beside steps with one is told as 0.
         if self.collected > 1e-4 or "gc_s" in self.extra:
             self.extra["gc_s"] = 0.0
@@ -161,6 +163,8 @@ class _Recorder:
             _wrap_torch()
         facts = dict(self.facts, torch_threads=torch.get_num_threads(), interop_threads=torch.get_num_interop_threads(),
                      recomputed=self.recomputed, **_pool_threads())
+        if self.first_pass_s > 0 and not torch.cuda.is_initialized():
+            facts["recompute_s"] = round(self.first_pass_s, 6)
         dynamo = sys.modules.get("torch._dynamo.utils")
         if dynamo is not None and dynamo.counters["frames"].get("ok", 0) > 0:
             facts["compiled"] = 1
@@ -322,6 +326,37 @@ def _note_recompute(_):
     _recorder.recomputed += 1
 
 
+def _time_first_pass(owner, name, static=False):
+    """Of what torch.utils.checkpoint computes again: a function that computes it, or the generator that is begun before it and goes on after."""
+    function = getattr(owner, name, None)
+    if function is None:
+        return
+
+    def took(began):
+        if _recorder is not None:
+            _recorder.first_pass_s += time.perf_counter() - began
+
+    if inspect.isgeneratorfunction(inspect.unwrap(function)):
+        @functools.wraps(function)
+        def wrapper(*arguments, **named):
+            generator = function(*arguments, **named)
+            for each in generator:
+                began = time.perf_counter()
+                yield each
+                took(began)
+    else:
+        @functools.wraps(function)
+        def wrapper(*arguments, **named):
+            began = time.perf_counter()
+            try:
+                return function(*arguments, **named)
+            finally:
+                took(began)
+
+    _wrapped.append((owner, name, owner.__dict__.get(name, function)))
+    setattr(owner, name, staticmethod(wrapper) if static else wrapper)
+
+
 def _bits(dtype):
     """32 of torch.float32; 16 of torch.bfloat16; None of what is no floating-point type."""
     name = str(dtype)
@@ -371,10 +406,14 @@ def _wrap_torch():
     _note(torch.autocast, "__enter__", _note_autocast)
     import torch.utils.checkpoint as recompute
     _note(recompute.CheckpointFunction, "backward", _note_recompute, static=True)
+    _time_first_pass(recompute.CheckpointFunction, "forward", static=True)
     _note(recompute, "_checkpoint_without_reentrant", _note_recompute)
+    _time_first_pass(recompute, "_checkpoint_without_reentrant")
     # Since some 2.x the generator only passes on to its _impl, which checkpoint() calls itself: one of them, or it counts twice.
     generator = "_checkpoint_without_reentrant_generator"
-    _note(recompute, generator + "_impl" if hasattr(recompute, generator + "_impl") else generator, _note_recompute)
+    generator += "_impl" if hasattr(recompute, generator + "_impl") else ""
+    _note(recompute, generator, _note_recompute)
+    _time_first_pass(recompute, generator)
     _wrap(torch, "save", "checkpoint_s")
     _wrap(torch.jit, "save", "checkpoint_s")
     _wrap_checkpoints((("safetensors.torch", "save_file", "save_model"), ("torch.distributed.checkpoint", "save", "save_state_dict")))

@@ -4,6 +4,7 @@
   test_stoker_torch.py              the tests
   test_stoker_torch.py overhead     paired, interleaved measurement
 """
+import functools
 import itertools
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -70,6 +72,24 @@ class Tests(unittest.TestCase):
         stoker_torch.detach()
         os.environ.pop("STOKER_METRICS_FILE", None)
         self.folder.cleanup()
+
+    def test_the_first_pass_between_the_steps_of_a_generator_is_timed(self):
+        def generator():
+            time.sleep(0.05)
+            yield
+            time.sleep(0.05)
+
+        owner = types.SimpleNamespace(around=functools.wraps(generator)(lambda: generator()))
+        stoker_torch.attach(small_training()[1])
+        try:
+            stoker_torch._time_first_pass(owner, "around")
+            running = owner.around()
+            next(running)
+            time.sleep(0.02)
+            self.assertEqual(list(running), [])
+            self.assertTrue(0.02 <= stoker_torch._recorder.first_pass_s < 0.05, stoker_torch._recorder.first_pass_s)
+        finally:
+            stoker_torch.detach()
 
     def test_without_stoker_nothing_is_touched(self):
         del os.environ["STOKER_METRICS_FILE"]
@@ -153,6 +173,8 @@ class Tests(unittest.TestCase):
         self.assertEqual((first["param_bits"], first["autocast_bits"], first["recomputed"], first["compiled"]), (32, 0, 0, 0))
         self.assertEqual(first["torch_threads"], torch.get_num_threads())
         self.assertEqual([line["recomputed"] for line in others], [1, 1, 0])
+        self.assertTrue(all(0 < line["recompute_s"] < line["step_s"] for line in others[:2]), others)
+        self.assertNotIn("recompute_s", others[2])
         self.assertEqual([line["autocast_bits"] for line in others], [16, 16, 16])
         self.assertEqual(others[-1]["workers"], 0)
         self.assertIs(torch.utils.checkpoint.CheckpointFunction.__dict__["backward"], backward)

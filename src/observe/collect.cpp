@@ -169,6 +169,7 @@ const std::vector<std::string>& evidence_measures() {
                                                    "param_bits",
                                                    "autocast_bits",
                                                    "recomputed",
+                                                   "recompute_s",
                                                    "compiled",
                                                    "torch_threads",
                                                    "workers",

@@ -400,6 +400,10 @@ TEST(Diagnoses, WhatThePlanDidNotHaveIsTold) {
     EXPECT_EQ(first_name(images), "batch-smaller");
     EXPECT_EQ(with("autocast_bits", 16), "other-precision");
     EXPECT_EQ(with("recomputed", 4), "recompute-on");
+    // What the first pass took is what the second costs, whatever share of the step it is.
+    RunEvidence again = healthy();
+    for (RankEvidence& rank : again.ranks) rank.measures["recomputed"] = at(4), rank.measures["recompute_s"] = at(0.04);
+    EXPECT_DOUBLE_EQ(diagnose(again).found.front().cost_s, 0.04);
     RunEvidence eager = healthy();
     eager.planned.compiled = true;
     EXPECT_EQ(first_name(eager), "eager-not-compiled");

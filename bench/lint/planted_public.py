@@ -53,7 +53,8 @@ class Case:
         return path or self.path, int(line)
 
     def is_at(self, finding):
-        return any(("/" + finding["file"]).endswith("/" + path) and abs(finding["line"] - line) <= AWAY for path, line in self.places)
+        told = [(place["path"], place["line"]) for place in [finding, *finding["related"]]]
+        return any(("/" + there).endswith("/" + path) and abs(at - line) <= AWAY for path, line in self.places for there, at in told)
 
 
 def read_cases():
@@ -102,8 +103,8 @@ def from_mirror(repo, commit, mirror, folder):
         for entry in filter(None, tree.split("\0")):
             about, path = entry.split("\t", 1)
             mode, sort, name, size = about.split()
-            if sort != "blob" or not mode.startswith("100") or not keep(path, int(size)):
-                continue
+            if sort != "blob" or not mode.startswith("100") or not size.isdigit() or not keep(path, int(size)):
+                continue  # a snapshot may lack its largest files
             blobs.stdin.write(name.encode() + b"\n")
             blobs.stdin.flush()
             answer = blobs.stdout.readline().split()
@@ -134,10 +135,10 @@ def check(stoker, folder, what="."):
 
 def new_of(before, after):
     """Findings of `after` beyond those of `before`. Edits move lines, so a finding is known by its rule, its file and its words."""
-    known = collections.Counter((finding["rule"], finding["file"], finding["message"]) for finding in before)
+    known = collections.Counter((finding["rule"], finding["path"], finding["message"]) for finding in before)
     told = []
     for finding in after:
-        key = finding["rule"], finding["file"], finding["message"]
+        key = finding["rule"], finding["path"], finding["message"]
         if known[key] > 0:
             known[key] -= 1
         else:
@@ -149,9 +150,12 @@ def judge(case, before, after):
     """(what became of the case, its other new findings)."""
     told = new_of(before, after)
     own = [finding for finding in told if finding["rule"] == case.rule]
+    # The same finding in other words (the price of another size) is nothing new.
+    retold = {(finding["rule"], finding["path"], finding["address"]) for finding in new_of(after, before)}
+    others = [finding for finding in told if finding["rule"] not in {case.rule} | case.also
+              and (finding["rule"], finding["path"], finding["address"]) not in retold]
     if case.sort == "twin":
-        return ("told" if own else "silent"), told
-    others = [finding for finding in told if finding["rule"] != case.rule and finding["rule"] not in case.also]
+        return ("told" if own else "silent"), others
     if any(case.is_at(finding) for finding in own):
         return "found", others
     if own:
@@ -186,7 +190,7 @@ def report(name, cases, outcomes):
         if outcomes[case.id][0] not in ("found", "silent"):
             print(f"  {outcomes[case.id][0]:<12} {case.rule} {case.id}: {case.repo}/{case.path} at {case.places[:3]}")
     for case, finding in others:
-        print(f"  other        {finding['rule']} {case.id}: {finding['file']}:{finding['line']} {finding['message'][:110]}")
+        print(f"  other        {finding['rule']} {case.id}: {finding['path']}:{finding['line']} {finding['message'][:110]}")
 
 
 def main():
@@ -226,10 +230,10 @@ def main():
             return
         with tempfile.TemporaryDirectory() as place:
             lonely = pathlib.Path(place) / case.path
-            lonely.parent.mkdir(parents=True)
+            lonely.parent.mkdir(parents=True, exist_ok=True)
             for name, content in (("before", text), ("after", edited)):
                 lonely.write_bytes(content)
-                told["alone"].setdefault(case.id, []).append(check(stoker, place))
+                told["alone"].setdefault(case.id, []).append(check(stoker, place, case.path))
         if options.only != "alone":
             if case.repo not in before:
                 before[case.repo] = check(stoker, folder)
@@ -244,7 +248,7 @@ def main():
             continue
         outcomes = {case.id: judge(case, *each[case.id]) for case in cases}
         report(name, cases, outcomes)
-        figures[name] = {case.id: [outcomes[case.id][0], [[f["rule"], f["file"], f["line"], f["message"]] for f in outcomes[case.id][1]]]
+        figures[name] = {case.id: [outcomes[case.id][0], [[f["rule"], f["path"], f["line"], f["message"]] for f in outcomes[case.id][1]]]
                          for case in cases}
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(figures, indent=1))

@@ -51,6 +51,14 @@ std::map<std::string, std::string> local_modules(const std::vector<CheckInput>& 
     return callers;
 }
 
+// The folder at the top of its tree in which a file lies; empty at the top itself.
+std::string top_folder(const CheckInput& input) {
+    std::size_t at = 0;
+    if (!input.root.empty() && input.path.starts_with(input.root + "/")) at = input.root.size() + 1;
+    const std::size_t slash = input.path.find('/', at);
+    return slash == std::string::npos ? std::string() : input.path.substr(0, slash);
+}
+
 // Kustomizations that take one another in (an overlay its base and its components) are one: the folder that holds all
 // of them. One folder for each such group.
 std::set<std::string> kustomization_groups(const std::set<std::string>& folders,
@@ -113,6 +121,11 @@ std::vector<InputBundle> group_bundles(const std::vector<CheckInput>& inputs, co
         if (key.second == Sort::configured || folders.size() > 1) tops.insert(folders.begin(), folders.end());
     }
 
+    // Several infrastructures are several clusters: which of them a manifest elsewhere is for is not known, and a
+    // script that makes one more is for what lies with it.
+    const bool collection = std::any_of(found.begin(), found.end(), [](const auto& each) {
+        return each.first.second == Sort::terraform && each.second.size() > 1;
+    });
     std::map<std::string, InputBundle> bundles;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const CheckInput& input = inputs[i];
@@ -122,9 +135,10 @@ std::vector<InputBundle> group_bundles(const std::vector<CheckInput>& inputs, co
         while (!tops.contains(folder) && !folder.empty()) folder = folder_of(folder);
         // Named files are one tree, whichever folders they are in.
         const bool top = tops.contains(folder);
-        const std::string key = top ? "b" + folder : "t";
+        if (!top && collection) folder = top_folder(input);
+        const std::string key = (top ? "b" : "t") + folder;
         InputBundle& bundle = bundles[key];
-        if (bundle.inputs.empty()) bundle.folder = top ? folder : ".";
+        if (bundle.inputs.empty()) bundle.folder = folder.empty() && !top ? "." : folder;
         bundle.inputs.push_back(i);
     }
     std::vector<InputBundle> list;

@@ -17,7 +17,8 @@ struct InputBundle {
 // A folder that holds stoker.toml is a bundle. So are charts, Terraform roots with the local modules they name,
 // kustomizations and compose projects, when there are several of that sort in the tree; the only one of its sort
 // belongs to what stands around it: the manifests in k8s/ are meant for the cluster in infra/. All else is one bundle
-// per tree. `walked`: all paths of the walk, also of files that are of no kind (Chart.yaml).
+// per tree, or one for each folder at the top of a tree with several Terraform roots. `walked`: all paths of the walk,
+// also of files that are of no kind (Chart.yaml).
 std::vector<InputBundle> group_bundles(const std::vector<CheckInput>& inputs, const std::vector<WalkedFile>& walked);
 
 }  // namespace stoker

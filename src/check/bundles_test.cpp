@@ -55,6 +55,10 @@ TEST(Bundles, JoinTheOnlyClusterWithItsManifests) {
 TEST(Bundles, KeepSeveralRootsApart) {
     EXPECT_EQ(grouped({"dev/main.tf", "dev/pod.yaml", "prod/main.tf", "prod/deep/job.yaml", "top.yaml"}),
               (Groups{"dev: dev/main.tf dev/pod.yaml", "prod: prod/main.tf prod/deep/job.yaml", ".: top.yaml"}));
+    // Which of the clusters a sample is for is not known: it is joined with what lies in its own folder.
+    EXPECT_EQ(grouped({"aws/main.tf", "gcp/main.tf", "azure/make/pool.sh", "azure/pod.yaml", "kserve/model/a.yaml"}),
+              (Groups{"aws: aws/main.tf", "gcp: gcp/main.tf", "azure: azure/make/pool.sh azure/pod.yaml",
+                      "kserve: kserve/model/a.yaml"}));
     EXPECT_EQ(grouped({"a/Chart.yaml", "a/x.yaml", "b/Chart.yaml", "b/y.yaml"}),
               (Groups{"a: a/x.yaml", "b: b/y.yaml"}));
 }

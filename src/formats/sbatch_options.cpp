@@ -188,7 +188,10 @@ const Option* find_letter(char letter) {
 }
 
 bool is_plugin_option(std::string_view name) {
-    return name.starts_with("container-") || name.starts_with("no-container-");
+    if (name.starts_with("container-") || name.starts_with("no-container-")) return true;
+    // Shifter's, as at NERSC (shifter_slurm of NERSC/shifter).
+    return name == "image" || name == "module" || name == "volume" || name == "imagevolume" || name == "entrypoint" ||
+           name == "ccm" || name == "autoshift";
 }
 
 }  // namespace stoker::sbatch

@@ -26,9 +26,15 @@ public:
 private:
     void report() {
         const auto* fault = in_.fault();
+        // A template of Jinja, which is no HCL before it is rendered.
+        const bool templated = !fault->depth && file_.source().text().find("{%") != std::string_view::npos;
         if (file_.problems.size() < kMostProblems)
             file_.problems.push_back(
-                {fault->depth ? "SYN005" : "SYN001", fault->span, fault->message, &file_.source()});
+                {fault->depth ? "SYN005"
+                 : templated  ? "SYN003"
+                              : "SYN001",
+                 fault->span, templated ? "a template that is not rendered: it is read as text only" : fault->message,
+                 &file_.source()});
         in_.clear();
     }
     // To the next line that begins with a word: there a block of the file begins.

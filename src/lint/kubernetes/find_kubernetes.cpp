@@ -292,7 +292,11 @@ private:
             pods_.clear();
             search(root);
         }
-        if (base.kind == "ConfigMap" || base.kind == "CustomResourceDefinition" || pods_.empty()) {
+        // Beside a ProvisioningRequest a PodTemplate says how large the pods are that capacity is asked for; none is
+        // made.
+        const bool sizes_only = base.kind == "PodTemplate" &&
+                                file_.source().text().find("kind: ProvisioningRequest") != std::string_view::npos;
+        if (base.kind == "ConfigMap" || base.kind == "CustomResourceDefinition" || sizes_only || pods_.empty()) {
             file_.workloads.push_back(std::move(base));
             pods_.clear();
             return;

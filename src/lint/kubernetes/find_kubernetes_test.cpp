@@ -42,6 +42,16 @@ TEST(FindKubernetes, FindsPodsInEveryShape) {
     EXPECT_TRUE(file->workloads[4].replicas.is("4"));
 }
 
+TEST(FindKubernetes, MakesNoPodOfATemplateThatCapacityIsAskedFor) {
+    const std::string pod =
+        "apiVersion: v1\nkind: PodTemplate\nmetadata: {name: t}\ntemplate: {spec: {containers: [{name: c}]}}\n";
+    const auto asked = kubernetes_file(
+        pod + "---\napiVersion: autoscaling.x-k8s.io/v1\nkind: ProvisioningRequest\nmetadata: {name: r}\n");
+    ASSERT_EQ(asked->workloads.size(), 2u);
+    EXPECT_EQ(asked->workloads[0].pod, nullptr);
+    EXPECT_NE(kubernetes_file(pod)->workloads.at(0).pod, nullptr);
+}
+
 TEST(FindKubernetes, KnowsTheSizeOfAGroup) {
     const auto file = kubernetes_file(
         "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: l}\nspec:\n  replicas: 2\n"

@@ -67,6 +67,21 @@ const KnownSize* cost010_size(const Workload& workload, const Report& report) {
     return size;
 }
 
+// Something beside it takes the work: ranks that a launcher starts through sshd.
+bool cost010_served(const std::vector<WordList>& commands) {
+    for (const WordList& command : commands)
+        for (std::size_t i = 0; i < command.words->size(); ++i) {
+            const Value& word = (*command.words)[i];
+            if (!word.known()) continue;
+            if (program_name(word.text) == "sshd") return true;
+            const bool next = i + 1 < command.words->size() && (*command.words)[i + 1].known();
+            if (next && (word.is("service") || program_name(word.text) == "systemctl"))
+                for (std::size_t k = i + 1; k < command.words->size(); ++k)
+                    if ((*command.words)[k].is("ssh") || (*command.words)[k].is("sshd")) return true;
+        }
+    return false;
+}
+
 void cost010_judge(const Container& container, const Workload* workload, Report& report) {
     if (container.init || !accelerator_of(container)) return;
     std::vector<WordList> commands = commands_of(container);
@@ -78,7 +93,7 @@ void cost010_judge(const Container& container, const Workload* workload, Report&
     if (last.words->empty() || last.words->size() > 12) return;
     const Value* word = cost010_holder(*last.words);
     if (!word) word = cost010_loop(commands);
-    if (!word) return;
+    if (!word || cost010_served(commands)) return;
     Finding* finding = report.add(*word->source, word->span, container.address,
                                   "the container only waits and holds its GPU: it is billed and used by nobody");
     if (!finding) return;

@@ -17,6 +17,9 @@ std::string img001_fault(std::string_view image, bool known) {
         return {};
     if (parts.tag.find_first_of("${<@%") != std::string_view::npos) return {};
     if (parts.tag.empty()) {
+        // A name that says that something else takes its place: replaced-by-kustomize, image-placeholder.
+        for (const std::string_view word : {"placeholder", "replaced", "replace-"})
+            if (contains_nocase(parts.name, word)) return {};
         if (!known || image.find_first_of("${<@%") != std::string_view::npos) return {};
         return "has neither tag nor digest";
     }

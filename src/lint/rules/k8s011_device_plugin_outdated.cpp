@@ -42,7 +42,8 @@ void check_k8s011(const File& file, Report& report) {
     each_container(file, [&](const Workload&, const Container& container) {
         if (!container.image.known()) return;
         const ImageTag image = tag_of(container.image.text);
-        if (!image.name.ends_with("k8s-device-plugin") || contains_nocase(image.name, "rocm") ||
+        // Those of other makers have their maker before it, and numbers of their own: aws-efa-k8s-device-plugin.
+        if (program_name(image.name) != "k8s-device-plugin" || contains_nocase(image.name, "rocm") ||
             contains_nocase(image.name, "amd") || image.tag.empty())
             return;
         k8s011_judge(container.image, image.tag, container.address, report);

@@ -13,9 +13,13 @@ void check_k8s014(const File& file, Report& report) {
         if (container.init || !accelerator_of(container) || !container.node) return;
         if (container.image.absent()) return;  // a patch: the rest stands elsewhere
         const Node* ports = container.node->find("ports");
-        const bool serves =
-            (ports && ports->first) ||
-            (container.image.known() && is_server_image(container.image.text) && workload.kind != "LeaderWorkerSet");
+        bool listens = false;
+        for (const Node& port : children(ports)) {
+            const Node* number = port.find("containerPort");
+            listens |= !number || number->text != "22";  // that one is for people who log in
+        }
+        const bool serves = listens || (container.image.known() && is_server_image(container.image.text) &&
+                                        workload.kind != "LeaderWorkerSet");
         if (!serves || container.node->find("readinessProbe")) return;
         const bool gpu = accelerator_of(container)->resource.find("tpu") == std::string_view::npos;
         Finding* finding =

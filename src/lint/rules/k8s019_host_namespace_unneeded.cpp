@@ -17,6 +17,8 @@ bool k8s019_single_node(const Workload& workload) {
         !workload.api_version.starts_with("batch/v1"))
         return false;
     if (workload.group_size.present()) return false;
+    // A name under which other pods find it: it is one of a group.
+    if (workload.pod->find("subdomain")) return false;
     if (workload.replicas.present() && workload.replicas.as_int().value_or(2) > 1) return false;
     for (const Container& container : workload.containers) {
         if (asks_rdma(container)) return false;

@@ -18,6 +18,9 @@ void k8s024_judge(const Container& container, const Value& of_job, Report& repor
     const Quantity* device = accelerator_of(container);
     const auto devices = accelerators_of(container);
     if (!device || !devices || device->resource.starts_with("nvidia.com/mig-")) return;
+    // A Neuron device has several cores, and a process takes one of them (two on Inf2 and Trn1).
+    if (device->resource.starts_with("aws.amazon.com/neuron") && device->resource != "aws.amazon.com/neuroncore")
+        return;
     for (const WordList& command : commands_of(container)) {
         const std::vector<Value>& words = *command.words;
         if (!has_word(words, "torchrun") && !has_word(words, "torch.distributed")) continue;

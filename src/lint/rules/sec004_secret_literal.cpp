@@ -47,9 +47,10 @@ bool names_a_secret(std::string_view name) {
 
 bool sec004_placeholder(std::string_view value) {
     if (value.empty()) return true;
-    // HF_TOKEN, of secretKey: HF_TOKEN: under which name the secret has it.
-    if (value.find('_') != std::string_view::npos && names_a_secret(value) &&
-        value.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string_view::npos)
+    // HF_TOKEN, of secretKey: HF_TOKEN: under which name the secret has it. Words in capitals alone are a name, too.
+    if (value.find('_') != std::string_view::npos &&
+        value.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string_view::npos &&
+        (names_a_secret(value) || value.find_first_of("0123456789") == std::string_view::npos))
         return true;
     for (const char c : value)
         if (c == '<' || c == '>' || c == '$' || c == '{' || c == '}' || c == '%' || c == ' ' || c == '\t' ||
@@ -59,9 +60,10 @@ bool sec004_placeholder(std::string_view value) {
                                         "insert", "todo", "example", "fixme", "secretref", "keyvault"})
         if (contains_nocase(value, part)) return true;
     for (const std::string_view whole :
-         {"true",  "false", "null",     "none",       "no",       "yes",      "auto",   "read",           "write",
-          "empty", "dummy", "fake",     "not-needed", "na",       "n/a",      "string", "password-stdin", "default",
-          "env",   "file",  "disabled", "enabled",    "optional", "required", "test",   "unset",          "-"})
+         {"true",     "false",    "null",           "none",    "no",         "yes",      "auto",     "read",
+          "write",    "empty",    "dummy",          "fake",    "not-needed", "not-used", "unused",   "na",
+          "n/a",      "string",   "password-stdin", "default", "env",        "file",     "disabled", "enabled",
+          "optional", "required", "test",           "unset",   "-"})
         if (equals_ignore_case(value, whole)) return true;
     if (value[0] == '/' || value.starts_with("./") || value.starts_with("~/") || value.starts_with("@") ||
         value.find("://") != std::string_view::npos)

@@ -36,6 +36,10 @@ const Value* trusting_word(const std::vector<Value>& words) {
         } else {
             if (!text.starts_with("--")) continue;
             if (k + 1 < words.size() && words[k + 1].known() && is_false_word(words[k + 1].text)) continue;
+            // --trust_remote_code ${trust_remote_code}: whether it does is not known.
+            if (k + 1 < words.size() && words[k + 1].unknown() && words[k + 1].source &&
+                contains_nocase(words[k + 1].source->text(words[k + 1].span), "trust"))
+                continue;
         }
         found = &words[k];
     }

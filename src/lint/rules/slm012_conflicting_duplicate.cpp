@@ -9,6 +9,8 @@ void check_slm012(const File& file, Report& report) {
         for (std::size_t k = 0; k < all.size() && k < 200; ++k) {
             const Directive& first = all[k];
             if (first.prefix != "#SBATCH" || first.malformed || first.after_command || !first.value.known()) continue;
+            // Each names a further event: sbatch adds them up (arg_set_mail_type of slurm_opt.c).
+            if (first.option == "mail-type") continue;
             for (std::size_t j = k + 1; j < all.size() && j < 200; ++j) {
                 const Directive& later = all[j];
                 if (later.separator && !later.after_command) break;

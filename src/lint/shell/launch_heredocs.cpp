@@ -136,7 +136,16 @@ void LaunchFinder::embed(const Redirect& redirect, std::string_view path, Kinds 
     File* made = guest(std::move(text), std::move(pieces), kinds, none);
     if (made) made->verbatim = redirect.literal;
     // Where a variable stands for lines of YAML, what does not parse is not what will be applied.
-    if (made && kinds.has(Kind::k8s) && !redirect.literal && writes_structure(written)) made->problems.clear();
+    if (!made || !kinds.has(Kind::k8s) || redirect.literal || made->problems.empty()) return;
+    if (writes_structure(written)) {
+        made->problems.clear();
+        return;
+    }
+    // Nor what only the text of a variable breaks, whose quotes are the shell's: "$(aws ... --name "/x")".
+    File plain{std::string(path), std::string(written)};
+    plain.kinds = kinds;
+    read_yaml(plain);
+    if (plain.problems.empty()) made->problems.clear();
 }
 
 }  // namespace stoker::lint

@@ -16,5 +16,14 @@ TEST(LaunchHeredocs, ReadsWhatIsWrittenForAnotherProgram) {
         EXPECT_TRUE(launches(*read_file("run.sh", "#!/bin/bash\n" + head + "\ntorchrun t.py\nEOF\n")).empty()) << head;
 }
 
+TEST(LaunchHeredocs, AreNotBrokenByTheQuotesOfAVariable) {
+    // What stands behind the variable is the shell's: its quotes never reach the manifest.
+    const auto file = read_file("run.sh",
+                                "#!/bin/bash\nexport V=\"$(aws ssm get --name \"/a/b\" | sed 's/^.*(v)$/x/')\"\n"
+                                "cat <<EOF | kubectl apply -f -\napiVersion: v1\nkind: Pod\nspec:\n"
+                                "  nodeSelector: {a: \"al2023@${V}\"}\nEOF\n");
+    for (const auto& guest : file->guests) EXPECT_TRUE(guest->problems.empty());
+}
+
 }  // namespace
 }  // namespace stoker::lint

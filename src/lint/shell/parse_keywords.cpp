@@ -249,7 +249,7 @@ void ShellParser::test_brackets(int depth) {  // behind [[
         const char c = s_[i_];
         if (c == '\n') {
             newline();
-        } else if (c == ']' && peek(1) == ']' && shell_blank(s_[i_ - 1]) && ends_word(i_ + 2)) {
+        } else if (c == ']' && peek(1) == ']' && (shell_blank(s_[i_ - 1]) || s_[i_ - 1] == ')') && ends_word(i_ + 2)) {
             i_ += 2;
             return;
         } else {

@@ -121,8 +121,8 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
         return {Kind::workflow};
     // The values of a chart that is about GPUs: for its secrets. Its templates are judged with them.
     if (const std::string_view name = path.substr(path.rfind('/') + 1);
-        name.starts_with("values") && !has_any(text, {"apiVersion:"}) && !is_template_of_values(text) &&
-        has_any(text, {"gpu", "GPU", "nvidia", "cuda", "vllm", "DCGM"}))
+        (name.starts_with("values") || has_any(name, {"values.y", "-values"})) && !has_any(text, {"apiVersion:"}) &&
+        !is_template_of_values(text) && has_any(text, {"gpu", "GPU", "nvidia", "cuda", "vllm", "DCGM"}))
         return {Kind::helm};
     if (path.substr(path.rfind('/') + 1) == "Chart.yaml" && has_any(text, {"file://"})) return {Kind::helm};
     if (const std::string_view name = path.substr(path.rfind('/') + 1);
@@ -155,6 +155,9 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
          (compose_name && has_any(text, {"deploy:", "environment:", "command:", "volumes:", "ports:"}))))
         return {Kind::compose};
     if (line_starts(text, "groups:") && has_any(text, {"alert:", "record:"})) return {Kind::prometheus};
+    // Alert rules as Grafana is provisioned with them.
+    if (line_starts(text, "groups:") && has_any(text, {"datasourceUid:"}) && has_any(text, {"expr:"}))
+        return {Kind::prometheus};
     if (!template_text && names_size(text)) return {Kind::workflow};
     return kinds;
 }

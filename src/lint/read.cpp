@@ -85,7 +85,8 @@ void read_into(File& file, const ReadOptions& options) {
     }
     if (const std::string_view name = std::string_view(file.path()).substr(file.path().rfind('/') + 1);
         kinds.has(Kind::helm) && !file.host &&
-        (name.starts_with("values") || name.starts_with("helmfile") || name == "Chart.yaml") &&
+        (name.starts_with("values") || name.find("values.y") != std::string_view::npos ||
+         name.find("-values") != std::string_view::npos || name.starts_with("helmfile") || name == "Chart.yaml") &&
         (name.ends_with(".yaml") || name.ends_with(".yml")) && !is_template_of_values(file.source().text()))
         read_yaml(file);  // values
     read_chart_template(file, options);

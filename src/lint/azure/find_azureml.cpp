@@ -65,23 +65,26 @@ struct AzuremlFinder {
         Resource& made = add(ResourceType::other, body, address, "azureml job", kAmlJob);
         if (const Node* processes = node_at(body, "distribution.process_count_per_instance"))
             made.header = processes->whole();
-        if (!command || !command->is_scalar()) return;
+        // A step of a component has its command there, and its environment here.
+        if (command && !command->is_scalar()) return;
+        if (!command && !body->find("environment_variables")) return;
         Container container;
         container.node = body;
         container.address = address;
-        container.anchor = command->whole();
+        container.anchor = command ? command->whole() : body->find("environment_variables")->whole();
         if (const Node* node = body->find("name")) container.name = Value::of(node);
         if (const Node* image = node_at(body, "environment.image")) container.image = Value::of(image);
         for (const Node& variable : children(body->find("environment_variables")))
             container.environment.push_back({variable.key, Value::of(&variable), variable.whole()});
-        container.command.push_back(Value::of(command));
+        if (command) container.command.push_back(Value::of(command));
         for (const EnvVar& variable : container.environment) file.environment.push_back(variable);
         file.services.push_back(std::move(container));
-        commands.emplace_back(file.services.size() - 1, command);
+        if (command) commands.emplace_back(file.services.size() - 1, command);
     }
     // component: ./train.yml: what that says of its processes counts for this step; its places are those of the file.
     void component(const Node& step, const std::string& name) {
-        const std::string_view path = text_at(&step, "component");
+        std::string_view path = text_at(&step, "component");
+        if (path.starts_with("file:")) path.remove_prefix(5);
         if (!options.neighbour || (!path.ends_with(".yml") && !path.ends_with(".yaml")) ||
             path.find(':') != std::string_view::npos)
             return;

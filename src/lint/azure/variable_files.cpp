@@ -41,7 +41,8 @@ void read_variable_files(File& file, const ReadOptions& options) {
     if (text.find("var.") == std::string_view::npos && text.find("local.") == std::string_view::npos) return;
     if (text.find("resource \"") == std::string_view::npos && text.find("module \"") == std::string_view::npos) return;
     std::vector<std::string> names;
-    for (const char* folder : {".", "env", "envs", "environments", "vars", "tfvars", "config"})
+    for (const char* folder : {".", "env", "envs", "environments", "vars", "tfvars", "config", "configs", "projects",
+                               "clusters", "stages", "workspaces", "variables"})
         for (const std::string& name : options.list(folder))
             if (given_by_name(name) && names.size() < kMostVariableFiles)
                 names.push_back(folder == std::string_view(".") ? name : std::string(folder) + "/" + name);

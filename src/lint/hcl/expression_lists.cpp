@@ -129,6 +129,13 @@ Node* ExpressionReader::object(int depth) {
                 name = text({key.begin, at});
             }
             if (name.empty()) return stop("expected a key");
+            // sensitive(...) as a key, in Terraform: its value is not known here.
+            if (dialect_ == Dialect::hcl && peek() == '(') {
+                at = key.begin;
+                if (!primary(depth + 1)) return lines_ = outer, nullptr;
+                key_known = false;
+                name = text({key.begin, at});
+            }
             // a.b as a key: an expression
             while (peek() == '.' || peek() == '[') {
                 key_known = false;

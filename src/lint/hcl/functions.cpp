@@ -315,6 +315,17 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
         }
         return all ? made_bool(is("and"), e) : nullptr;
     }
+    // range(n), range(from, to), range(from, to, step) of Terraform.
+    if (is("range") && dialect_ == Dialect::hcl && !args.empty() && args.size() <= 3 &&
+        std::all_of(args.begin(), args.end(), [](const Node* each) { return number_in(each).has_value(); })) {
+        const double from = args.size() == 1 ? 0 : *number_in(args[0]), to = *number_in(args[args.size() == 1 ? 0 : 1]);
+        const double step = args.size() == 3 ? *number_in(args[2]) : to < from ? -1 : 1;
+        if (step == 0 || (to - from) / step > kMostItems) return nullptr;
+        Node& list = file_.tree.make(at_hand(), Shape::array, span_of(e));
+        for (double i = from; step > 0 ? i < to : i > to; i += step)
+            if (const Node* item = made_number(i, e)) file_.tree.append(list, *const_cast<Node*>(item));
+        return &list;
+    }
     if (args.size() == 2 && number_in(args[0]) && number_in(args[1])) {
         const double a = *number_in(args[0]), b = *number_in(args[1]);
         if (is("add")) return made_number(a + b, e);
@@ -328,11 +339,10 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
         if (is("less")) return made_bool(a < b, e);
         if (is("greaterOrEquals")) return made_bool(a >= b, e);
         if (is("lessOrEquals")) return made_bool(a <= b, e);
-        if (is("range") && dialect_ == Dialect::hcl ? b - a <= kMostItems : b <= kMostItems && is("range")) {
-            const double from = a, count = dialect_ == Dialect::hcl ? b - a : b;
+        if (is("range") && b <= kMostItems) {
             Node& list = file_.tree.make(at_hand(), Shape::array, span_of(e));
-            for (double i = 0; i < count; ++i)
-                if (const Node* item = made_number(from + i, e)) file_.tree.append(list, *const_cast<Node*>(item));
+            for (double i = 0; i < b; ++i)
+                if (const Node* item = made_number(a + i, e)) file_.tree.append(list, *const_cast<Node*>(item));
             return &list;
         }
     }

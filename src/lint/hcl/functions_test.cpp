@@ -32,6 +32,17 @@ TEST(Functions, TheFilesOfAFolderInTerraform) {
     EXPECT_EQ(tree.places("SKU001"), Places{"pools/b.yaml:1"});
 }
 
+TEST(Functions, NumbersUpToOneInTerraform) {
+    for (const std::string range : {"range(2)", "range(1, 3)", "range(4, 0, -2)", "range(0, 4, 2)"}) {
+        CheckedTree tree{{{"main.tf", "locals {\n  pools = { for i in " + range +
+                                          " : \"w${i}\" => { size = \"Standard_NC6s_v3\" } }\n"
+                                          "  size = local.pools[\"w2\"].size\n}" +
+                                          kTfPool}},
+                         {}};
+        EXPECT_EQ(tree.places("SKU001").size(), range == "range(2)" ? 0u : 1u) << range;
+    }
+}
+
 TEST(Functions, RangesOneBehindTheOther) {
     const auto network = [](const std::string& range) {
         return CheckedTree{{{"main.tf", "locals { nets = cidrsubnets(\"" + range + R"(", 4, 4) }

@@ -44,6 +44,19 @@ TEST(ReadHcl, ReadsBlocksLabelsAndAttributes) {
 }
 
 // terraform fmt leaves blanks between a function and its arguments as they are.
+TEST(ReadHcl, TakesACallAsAKey) {
+    const auto file =
+        hcl("locals {\n  v = {\n    sensitive(data.x.y[\"u\"]) : sensitive(bcrypt(data.x.y[\"p\"]))\n  }\n}\n");
+    EXPECT_TRUE(file->problems.empty());
+}
+
+TEST(ReadHcl, IsNoHclBeforeItIsRendered) {
+    const auto file =
+        read_file("template.tfvars", "hubs = {\n{% for hub in hubs %}\n  {{ hub }} = 1\n{% endfor %}\n}\n");
+    ASSERT_FALSE(file->problems.empty());
+    EXPECT_EQ(file->problems[0].rule, "SYN003");
+}
+
 TEST(ReadHcl, BlanksMayStandBeforeArguments) {
     const auto file = hcl("locals {\n  v = lookup (merge\t({ a = \"x\" }, {}), \"a\", \"\")\n}\n");
     EXPECT_TRUE(file->problems.empty());

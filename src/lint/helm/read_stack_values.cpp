@@ -9,6 +9,7 @@ namespace stoker::lint {
 namespace {
 
 constexpr std::size_t kMostModels = 64;
+constexpr int kDeepestValues = 8;
 
 struct StackOption {
     std::string_view key, option;
@@ -57,10 +58,32 @@ Container server_of(File& file, const Node& model) {
     return made;
 }
 
+// Where a chart that is not here puts `resources`, they are those of a container, whatever the key above them says.
+void resources_below(File& file, const Node& node, const std::string& path, int depth) {
+    if (!node.is_object() || depth > kDeepestValues || file.services.size() >= kMostModels) return;
+    if (const Node* resources = node.find("resources")) {
+        Container made;
+        made.node = &node;
+        made.address = fmt::format("helm:{}", path);
+        made.anchor = resources->key_span;
+        for (const std::string_view part : {"requests", "limits"})
+            for (const Node& each : children(resources->find(part)))
+                if (each.is_scalar() && is_accelerator_resource(each.key))
+                    made.resources.push_back({each.key, Value::of(&each), each.key_span, part == "limits"});
+        if (!made.resources.empty()) file.services.push_back(std::move(made));
+    }
+    for (const Node& each : children(&node))
+        resources_below(file, each, path.empty() ? std::string(each.key) : path + "." + std::string(each.key),
+                        depth + 1);
+}
+
 }  // namespace
 
 void read_stack_values(File& file) {
-    if (!file.kinds.has(Kind::helm)) return;
+    if (!file.kinds.has(Kind::helm) || file.host) return;
+    const std::string_view path = file.path();
+    if (contains_nocase(path.substr(path.rfind('/') + 1), "values"))
+        for (const Node* root : file.tree.roots) resources_below(file, *root, {}, 0);
     for (const Node* root : file.tree.roots)
         for (const Node& model : children(root->at({"servingEngineSpec", "modelSpec"})))
             if (model.is_object() && file.services.size() < kMostModels)

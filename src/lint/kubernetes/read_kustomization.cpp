@@ -272,18 +272,22 @@ private:
             read = beside(prefix + path);
         }
         if (!read) return false;
-        bool changed = false;
+        bool changed = false, fits = false;
         for (const Node* root : read->tree.roots) {
             const Node* target = entry.is_object() ? entry.find("target") : nullptr;
             for (Node* document : documents) {
                 if (target ? !is_target(*document, *target) : !root->is_object() || !is_same(*document, *root))
                     continue;
+                fits = true;
                 if (root->is_array())
                     for (const Node& step : children(root)) changed |= apply(*document, step);
                 else if (root->is_object())
                     merge(*document, *root, 0), changed = true;
             }
         }
+        // What it patches is not here (a base on another host): nothing that is made has it, and it stands for itself.
+        if (!fits && !text && !made_.neighbours.empty() && made_.neighbours.back().get() == read)
+            made_.neighbours.pop_back();
         return changed;
     }
     const File* owner_of(const Node& node) const {

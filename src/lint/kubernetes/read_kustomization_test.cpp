@@ -41,6 +41,19 @@ TEST(ReadKustomization, PatchesOfAFileOfJson) {
               Places{});
 }
 
+TEST(ReadKustomization, APatchOfWhatLiesOnAnotherHost) {
+    CheckedTree tree{
+        {{"kustomization.yaml",
+          "resources: [\"https://github.com/a/b//base?ref=main\"]\n"
+          "configMapGenerator:\n  - { name: tuning, literals: [a=b] }\n"
+          "patches:\n  - { path: p.yaml, target: { kind: Pod, name: t } }\n"},
+         {"p.yaml",
+          "apiVersion: v1\nkind: Pod\nmetadata: { name: t }\nspec:\n  containers:\n    - name: t\n"
+          "      resources:\n        limits: { nvidia.com/gpu: 1 }\n        requests: { nvidia.com/gpu: 2 }\n"}},
+        {}};
+    EXPECT_EQ(tree.places("K8S005"), Places{"p.yaml:9"});
+}
+
 TEST(ReadKustomization, GeneratedConfigMapsOfAFileOfVariables) {
     const std::string generator = "configMapGenerator:\n  - { name: tuning, envs: [t.env] }\n";
     EXPECT_EQ(kustomized(generator, {{"t.env", "# x\nCUDA_LAUNCH_BLOCKING=1\n"}}).places("RUN003"), Places{"t.env:2"});

@@ -14,7 +14,9 @@ bool is_device_resource(std::string_view key) {
 }
 
 bool is_rdma_resource(std::string_view key) {
-    return key.starts_with("rdma/") || contains_nocase(key, "mlnx") || key == "nvidia.com/hostdev";
+    // rdma/hca_shared_devices_a, and as other clouds call it: vke.volcengine.com/rdma.
+    return key.starts_with("rdma/") || key.ends_with("/rdma") || contains_nocase(key, "mlnx") ||
+           key == "nvidia.com/hostdev";
 }
 
 const Quantity* accelerator_of(const Container& container) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/embedded.h"
+#include "base/text.h"
 #include "base/tsv.h"
 #include "lint/rules/common_containers.h"
 
@@ -117,6 +118,12 @@ void dcgm_each_expression(const File& file, F&& visit) {
                     for (const Node& rule : children(group.find("rules"))) {
                         const Node* expression = rule.find("expr");
                         const Node* name = rule.find("alert");
+                        // As Grafana is provisioned: a title, and one query or more.
+                        if (const Node* title = rule.find("title"); title && !expression)
+                            for (const Node& query : children(rule.find("data")))
+                                if (const Node* asked = query.at({"model", "expr"}); asked && asked->is_scalar())
+                                    visit(
+                                        DcgmExpression{asked, &rule, title->text, fmt::format("rule:{}", title->text)});
                         if (!name) name = rule.find("record");
                         if (!expression || !name || !expression->is_scalar()) continue;
                         visit(DcgmExpression{expression, &rule, name->text, fmt::format("rule:{}", name->text)});
@@ -197,24 +204,52 @@ void check_obs001(const File& file, Report& report) {
     });
 }
 
+namespace {
+
+void obs002_judge(const Node& text, std::string_view name, std::string_view address, std::string_view outcome,
+                  Report& report) {
+    if (!name.starts_with("DCGM_FI_") || dcgm_find(name)) return;
+    std::string_view nearest;
+    std::size_t best = name.size() / 3 + 1;
+    for (const DcgmMetric& metric : dcgm_metrics())
+        if (name.size() < 100)
+            if (const std::size_t distance = dcgm_distance(name, metric.name); distance < best)
+                best = distance, nearest = metric.name;
+    Finding* finding = report.add(*text.source, dcgm_span(text, name), fmt::format("{}/{}", address, name),
+                                  fmt::format("{} is no metric of DCGM that is known here: {}", name, outcome));
+    if (!finding) return;
+    if (!nearest.empty()) finding->advice = fmt::format("did you mean {}?", nearest);
+    // Far from every known name it may be a field that newer versions have.
+    if (best > 6 && finding->severity == Severity::error) finding->severity = Severity::warning;
+}
+
+// The list of a DCGM exporter in a ConfigMap: a field, its type and its help in each line.
+void obs002_counters(const Node& root, Report& report) {
+    const Node* kind = root.find("kind");
+    if (!kind || kind->text != "ConfigMap") return;
+    for (const Node& entry : children(root.find("data"))) {
+        if (!entry.is_scalar() || entry.text.find("DCGM_FI_") == std::string_view::npos) continue;
+        for (std::string_view line : split(entry.text, '\n')) {
+            line = trim(line);
+            const std::size_t comma = line.find(',');
+            if (!line.starts_with("DCGM_FI_") || comma == std::string_view::npos) continue;
+            obs002_judge(entry, trim(line.substr(0, comma)), "counters", "the exporter has nothing to read for it",
+                         report);
+        }
+    }
+}
+
+}  // namespace
+
 void check_obs002(const File& file, Report& report) {
     dcgm_each_expression(file, [&](const DcgmExpression& each) {
         dcgm_each_name(each.expression->text, [&](std::string_view name, std::size_t) {
-            if (!name.starts_with("DCGM_FI_") || dcgm_find(name)) return;
-            std::string_view nearest;
-            std::size_t best = name.size() / 3 + 1;
-            for (const DcgmMetric& metric : dcgm_metrics())
-                if (name.size() < 100)
-                    if (const std::size_t distance = dcgm_distance(name, metric.name); distance < best)
-                        best = distance, nearest = metric.name;
-            Finding* finding = report.add(
-                *each.expression->source, dcgm_span(*each.expression, name), fmt::format("{}/{}", each.address, name),
-                fmt::format("{} is no metric of DCGM that is known here: the expression stays empty", name));
-            if (!finding) return;
-            if (!nearest.empty()) finding->advice = fmt::format("did you mean {}?", nearest);
-            // Far from every known name it may be a field that newer versions have.
-            if (best > 6 && finding->severity == Severity::error) finding->severity = Severity::warning;
+            obs002_judge(*each.expression, name, each.address, "the expression stays empty", report);
         });
+    });
+    for_each_part(file, [&](const File& part) {
+        if (part.kinds.has(Kind::k8s))
+            for (const Node* root : part.tree.roots) obs002_counters(*root, report);
     });
 }
 

@@ -121,6 +121,10 @@ bool on_many_nodes(const SwitchUse& use) {
     if (use.container) {
         bool many = false;
         for_each_part(use.file, [&](const File& part) {
+            // A job of Azure ML, by the number of its instances.
+            for (const Resource& resource : part.resources)
+                many |= resource.node && resource.node == use.container->node &&
+                        literal_int(resource.get(Attr::count)).value_or(1) > 1;
             for (const Workload& workload : part.workloads)
                 for (const Container& each : workload.containers)
                     many |= &each == use.container &&
@@ -249,6 +253,11 @@ void check_net009(const File& file, Report& report) {
                 if (use.container && part.host_container && part.host_container != use.container) return;
                 for (const Launch& launch : part.launches)
                     devices = std::max(devices, literal_int(launch.per_node).value_or(0));
+                // Devices that are named, one after the other, for ranks that something starts.
+                for (const EnvVar& variable : part.environment)
+                    if (variable.name == "CUDA_VISIBLE_DEVICES" && variable.value.known() && !part.launches.empty())
+                        devices = std::max<std::int64_t>(
+                            devices, std::count(variable.value.text.begin(), variable.value.text.end(), ',') + 1);
             });
             if (devices < 2) return static_cast<Finding*>(nullptr);
             Finding* finding =

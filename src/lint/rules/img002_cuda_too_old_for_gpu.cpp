@@ -56,8 +56,8 @@ void check_img002(const File& file, Report& report) {
             const std::string_view label = key.key == "key" ? key.text : key.key;
             if (gpu || !value.known) return;
             std::string_view text;
-            if (label == "cloud.google.com/gke-accelerator" || label == "nvidia.com/gpu.product" ||
-                label == "k8s.amazonaws.com/accelerator") {
+            // cloud.google.com/gke-accelerator, nvidia.com/gpu.product, gpu.nvidia.com/class: each cloud has its own.
+            if (contains_nocase(label, "gpu") || contains_nocase(label, "accelerator")) {
                 text = value.text;
             } else if (label.ends_with("/instance-type")) {
                 if (const KnownSize* size = report.knowledge().size(value.text)) text = size->accelerator;

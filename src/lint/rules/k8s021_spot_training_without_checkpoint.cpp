@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "lint/rules/common_containers.h"
+#include "lint/shell/programs.h"
 
 namespace stoker::lint {
 
@@ -59,6 +60,13 @@ void check_k8s021(const File& file, Report& report) {
         const Value* training = nullptr;
         for (const Container& container : workload.containers)
             if (!training) training = training_word(container);
+        // A job of the training operators says by its kind what it is.
+        const Node* kind = one_of(workload.kind, {"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob",
+                                                  "TrainJob", "ElasticJob"})
+                               ? workload.object->find("kind")
+                               : nullptr;
+        const Value by_kind = kind && !training ? Value::of(kind) : Value();
+        if (by_kind.present()) training = &by_kind;
         if (!training || k8s021_saves(workload)) return;
         Finding* finding = report.add(*training->source, training->span, workload.address,
                                       "a training on spot nodes that saves no checkpoint: an eviction loses all of it");

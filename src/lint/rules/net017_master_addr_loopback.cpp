@@ -1,11 +1,31 @@
+#include <algorithm>
+
 #include "lint/rules/common_layout.h"
 #include "lint/shell/called_scripts.h"
 
 namespace stoker::lint {
 
+namespace {
+
+// The first node may call itself by its loopback address: where it listens is its own affair.
+bool is_first_node(const Launch& launch) {
+    for (const std::string_view name : {"node-rank", "machine-rank"}) {
+        const LaunchOption* rank = launch.option(name);
+        for (const LaunchOption& each : launch.launcher_options)
+            if (each.name == name) rank = &each;
+        if (rank && rank->value.is("0")) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 void check_net017(const File& file, Report& report) {
+    bool judged = false;
     for_each_launch(file, [&](const File& part, const Launch& launch, const std::string& address) {
         if (!launch.trains()) return;
+        judged = true;
+        if (is_first_node(launch)) return;
         const auto nodes = launch_nodes(file, launch);
         if (!nodes || nodes->count < 2) return;
         const Value* master = launch.master.present() ? &launch.master : nullptr;
@@ -35,6 +55,28 @@ void check_net017(const File& file, Report& report) {
         if (nodes->value.source) report.relate(finding, *nodes->value.source, nodes->value.span, "number of nodes");
         finding->advice = "name the first node, e.g. $(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)";
     });
+    // A batch of several nodes that exports it to ranks of srun, whatever their program is called.
+    const File* batch = judged ? nullptr : batch_part(file);
+    const auto nodes = batch ? batch_nodes(*batch) : std::nullopt;
+    if (!nodes || nodes->count < 2 ||
+        std::none_of(batch->script.commands.begin(), batch->script.commands.end(),
+                     [](const Command& each) { return each.name() == "srun"; }))
+        return;
+    const Value* master = nullptr;
+    for (const EnvVar& variable : batch->environment) {
+        if (variable.name != "MASTER_ADDR") continue;
+        if (master && master->text != variable.value.text) return;
+        master = &variable.value;
+    }
+    if (!master || !master->known() || master->assumed || !is_loopback(master->text) || master->text == "0.0.0.0")
+        return;
+    Finding* finding =
+        report.add(*master, script_address(*batch) + "#master",
+                   "the rendezvous of " + std::to_string(nodes->count) + " nodes is at " + std::string(master->text) +
+                       ": every node looks for it on itself and waits until the time-out");
+    if (!finding) return;
+    report.relate(finding, *nodes->value.source, nodes->value.span, "number of nodes");
+    finding->advice = "name the first node, e.g. $(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)";
 }
 
 }  // namespace stoker::lint

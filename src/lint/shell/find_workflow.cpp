@@ -2,6 +2,7 @@
 // stands above it.
 // Longer than 500 lines because one walk keeps the environment, the rounds of a matrix and what earlier steps hand on.
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "base/text.h"
@@ -120,6 +121,35 @@ private:
         if (written.is_scalar()) made.set(Attr::size, Value::of(&written));
         for (const Node& each : children(&written))
             if (each.is_scalar()) made.set(Attr::size, Value::of(&each));
+    }
+
+    // What a step gives an action, or a job a workflow of another repository: a size, or a variable that is one.
+    void handed_over(const Node& step) {
+        // What is here is read with what it is given: see calls().
+        if (step.find("uses")->text.starts_with("./")) return;
+        for (const Node& each : children(step.find("with"))) {
+            // A script is read as one.
+            if (!each.is_scalar() || each.text.size() > 4096 || each.key == "inlineScript" || each.key == "script")
+                continue;
+            if (Knowledge::looks_like_size(each.text)) sizes(each);
+            std::vector<std::string_view> seen;  // the innermost of one name counts
+            for (auto it = environment_.rbegin(); it != environment_.rend(); ++it) {
+                const EnvVar& variable = *it;
+                if (std::find(seen.begin(), seen.end(), variable.name) != seen.end()) continue;
+                seen.push_back(variable.name);
+                if (!variable.value.known() || !variable.value.node || !Knowledge::looks_like_size(variable.value.text))
+                    continue;
+                const std::string use = "env." + std::string(variable.name);
+                const std::size_t at = each.text.find(use);
+                if (at == std::string_view::npos || !env_sign_ends(each.text, at + use.size())) continue;
+                const bool there = std::any_of(file_.resources.begin(), file_.resources.end(),
+                                               [&](const Resource& made) { return made.node == variable.value.node; });
+                if (!there) sizes(*variable.value.node);
+            }
+        }
+    }
+    static bool env_sign_ends(std::string_view text, std::size_t at) {
+        return at >= text.size() || !(std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
     }
 
     // ${{ inputs.x }}, ${{ parameters.x }}: their defaults.
@@ -506,6 +536,7 @@ private:
             if (depth == 1) extended(node, bases);
             for (const Node* base : bases) learn(base->find("variables"));
             for (const std::string_view key : {"env", "envs", "environment", "variables"}) learn(node.find(key));
+            if (node.find("uses")) handed_over(node);
             if (node.find("strategy") || node.find("parallel"))
                 if (auto made = matrix_rounds(file_, node, [&](Value value) { return filled(value); }); !made.empty())
                     rounds_ = std::move(made);

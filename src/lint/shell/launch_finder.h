@@ -74,6 +74,7 @@ private:
 
     // ---- launch_ranks.cpp
     bool launcher(const Words& words, std::size_t at, Program program, Launch& launch, int depth);
+    void told_by_environment(Launch& launch);
     bool python(const Words& words, std::size_t at, Launch& launch);
     bool plain_program(const Words& words, std::size_t at, Launch& launch);
     bool mpirun(const Words& words, std::size_t at, Launch& launch, int depth);

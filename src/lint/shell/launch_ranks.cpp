@@ -96,6 +96,11 @@ bool LaunchFinder::launcher(const Words& words, std::size_t at, Program program,
         if (next >= words.size() || !words[next].is("train")) return false;
         kind = Launcher::python;
         ++next;
+    } else if (!kind && (name == "swift" || name == "megatron")) {
+        if (next >= words.size() || !words[next].known() || !one_of(words[next].text, {"sft", "pt", "rlhf"}))
+            return false;
+        kind = Launcher::python;
+        ++next;
     } else if (!kind && program == Program::python) {
         return python(words, at, launch);
     } else if (!kind && word.text.ends_with(".py")) {
@@ -108,6 +113,13 @@ bool LaunchFinder::launcher(const Words& words, std::size_t at, Program program,
         if (inner == "torchrun" || inner == "deepspeed" || inner == "accelerate-launch")
             return launcher(words, next, Program::launcher, launch, depth + 1);
     }
+    if (!kind && launch.under_srun && depth < 4)
+        // A container tool of the site in front of a shell: srun shifter --volume=/data bash -c "...".
+        for (std::size_t k = next; k + 1 < words.size(); ++k)
+            if (words[k].known() && words[k + 1].known() && program_of(base_name_of(words[k].text)) == Program::shell &&
+                words[k + 1].text.starts_with('-') && !words[k + 1].text.starts_with("--") &&
+                words[k + 1].text.ends_with('c'))
+                return shell(words, k, launch);
     if (!kind) {
         if (launch.under_srun && (gpu_container(launch) || name.ends_with("_perf"))) {
             launch.launcher = Launcher::srun;
@@ -120,8 +132,28 @@ bool LaunchFinder::launcher(const Words& words, std::size_t at, Program program,
     }
     launch.launcher = *kind;
     ranks(words, next, launch);
+    if (*kind == Launcher::python) told_by_environment(launch);
     finish(launch);
     return true;
+}
+
+// ms-swift and LLaMA-Factory start torchrun with what the environment says (swift/cli/main.py,
+// llamafactory/launcher.py).
+void LaunchFinder::told_by_environment(Launch& launch) {
+    const auto value_of = [&](std::string_view name) {
+        Value found;
+        for (const EnvVar& each : reading_->environment)
+            if (each.name == name) found = each.value;
+        for (const EnvVar& each : launch.environment)
+            if (each.name == name) found = each.value;
+        return found;
+    };
+    launch.nodes = value_of("NNODES");
+    launch.per_node = value_of("NPROC_PER_NODE");
+    if (launch.nodes.present() || launch.per_node.present()) launch.launcher = Launcher::torchrun;
+    launch.master = value_of("MASTER_ADDR");
+    if (const Value rank = value_of("NODE_RANK"); rank.present())
+        launch.launcher_options.push_back({"node-rank", rank, rank.span});
 }
 
 bool LaunchFinder::python(const Words& words, std::size_t at, Launch& launch) {
@@ -233,6 +265,9 @@ bool LaunchFinder::mpirun(const Words& words, std::size_t at, Launch& launch, in
         }
     }
     for (const EnvVar& each : launch.environment) nccl |= each.name.starts_with("NCCL_");
+    // A program of the user's, in a script that tells NCCL what to do.
+    if (k < words.size() && !nccl)
+        for (const EnvVar& each : reading_->environment) nccl |= each.name.starts_with("NCCL_");
     if (!nccl) return false;
     finish(launch);
     return true;

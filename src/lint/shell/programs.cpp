@@ -50,6 +50,7 @@ constexpr std::array kPrograms = std::to_array<NamedProgram>({
     {"llamafactory-cli", Program::maybe_launcher},
     {"lmdeploy", Program::maybe_launcher},
     {"mamba", Program::environment},
+    {"megatron", Program::maybe_launcher},
     {"micromamba", Program::environment},
     {"mpiexec", Program::launcher},
     {"mpiexec.hydra", Program::launcher},
@@ -87,6 +88,7 @@ constexpr std::array kPrograms = std::to_array<NamedProgram>({
     {"strace", Program::profiler},
     {"su", Program::user},
     {"sudo", Program::prefix},
+    {"swift", Program::maybe_launcher},
     {"taskset", Program::prefix},
     {"text-generation-launcher", Program::launcher},
     {"time", Program::prefix},
@@ -169,7 +171,7 @@ bool trains_by_name(std::string_view program) {
 bool trains_by_option(std::string_view name) {
     return one_of(name, {"deepspeed", "fsdp", "fp16", "bf16", "tensor-model-parallel-size",
                          "pipeline-model-parallel-size", "micro-batch-size", "per-device-train-batch-size",
-                         "mixed-precision", "deepspeed-config", "dist-backend", "world-size"});
+                         "mixed-precision", "deepspeed-config", "dist-backend"});
 }
 
 bool launcher_switch(Launcher launcher, std::string_view name) {

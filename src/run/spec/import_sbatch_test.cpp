@@ -118,7 +118,7 @@ TEST(ImportSbatch, ProcessorsByTheGpu) {
 
 TEST(ImportSbatch, MistakesHaveTheirPlace) {
     EXPECT_EQ(problem_of_job("--time=soon"), "job.sh:2:9 --time=soon: no time of Slurm");
-    EXPECT_EQ(problem_of_job("-N x"), "job.sh:2:9 -N x: expected a whole number from 1 to 512");
+    EXPECT_EQ(problem_of_job("-N x"), "job.sh:2:9 -N x: expected a whole number from 1 to 16384");
     EXPECT_EQ(problem_of_job("-c 4 --mem"), "job.sh:2:14 --mem has no value: sbatch refuses the script");
     EXPECT_EQ(problem_of_job("--gres=gpu:99"), "job.sh:2:9 99 GPUs on one node, at most 16");
     EXPECT_FALSE(import_sbatch("#!/usr/bin/ruby\nputs 1\n", "job.rb"));

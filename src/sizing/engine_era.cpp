@@ -21,7 +21,7 @@ std::optional<double> release_of(std::string_view printed) noexcept {
 }
 
 bool has_eras(std::string_view framework) noexcept {
-    return framework == "vllm" || framework == "tensorrt-llm";
+    return framework == "vllm" || framework == "tensorrt-llm" || framework == "transformers";
 }
 
 EngineEra era_of_release(std::string_view framework, double release) noexcept {
@@ -29,6 +29,10 @@ EngineEra era_of_release(std::string_view framework, double release) noexcept {
         return release >= 1 ? EngineEra::current : release >= 0.010 ? EngineEra::y2024 : EngineEra::y2023;
     // Its second scheduler is what runs since 0.8 (March 2025).
     if (framework == "vllm") return release >= 0.008 ? EngineEra::current : EngineEra::y2024;
+    // scaled_dot_product_attention since 4.36 (December 2023), for shared heads without repeating them since 4.48
+    // (January 2025; use_gqa_in_sdpa of sdpa_attention.py).
+    if (framework == "transformers")
+        return release >= 4.048 ? EngineEra::current : release >= 4.036 ? EngineEra::y2024 : EngineEra::y2023;
     return EngineEra::current;
 }
 

@@ -23,6 +23,8 @@ TEST(EngineEra, OldReleasesAreOfTheirTime) {
     EXPECT_EQ(era("tensorrt-llm", "0.9"), EngineEra::y2023);
     EXPECT_EQ(era("tensorrt-llm", "0.17"), EngineEra::y2024);
     EXPECT_EQ(era("tensorrt-llm", "1.0"), EngineEra::current);
+    EXPECT_EQ(era("transformers", "4.31"), EngineEra::y2023);
+    EXPECT_EQ(era("transformers", "4.57.1"), EngineEra::current);
     EXPECT_EQ(era("sglang", "0.2"), EngineEra::current);
     EXPECT_FALSE(has_eras("sglang"));
 }

@@ -97,6 +97,7 @@ struct ServingSetup {
     double expert_imbalance = 1;        // of the busiest rank's experts and tokens, over that of independent choices
     double expert_read_efficiency = 1;  // of streaming routed experts, relative to dense weights
     double prompt_attention_efficiency = 0;  // of the peak; 0: prefill_efficiency
+    double prompt_pair_bytes = 0;            // scores of prompts that lie in memory, all layers; 0: fused attention
     double latent_efficiency = 1;            // of reading a latent cache (MLA), relative to plain attention
     double moe_kernels = 1;                  // launches of a layer with experts over those of a dense one
     double moe_prompt_kernels = 1;           // the same in a step with prompts

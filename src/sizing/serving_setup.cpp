@@ -106,10 +106,29 @@ bool slim_turing(const Device& d) {
 }
 
 // Passes over the cached keys and values for each reading of an engine that keeps them in place: a loop of Hugging
-// Face's joins the cache with the new token (read, written), repeats it for the query heads that share it (read once,
-// written and read for each) and attends to it (DynamicCache.update and repeat_kv in transformers).
-double eager_cache_passes(double shared_by) {
-    return shared_by > 1 ? 3 + 2 * shared_by : 3;
+// Face's joins the cache with the new token (read, written) and attends to it (DynamicCache.update in transformers).
+// Until 2025 it repeated it first for the query heads that share it (read once, written and read for each: repeat_kv).
+double eager_cache_passes(double shared_by, EngineEra era) {
+    return shared_by > 1 && era != EngineEra::current ? 3 + 2 * shared_by : 3;
+}
+
+// What Hugging Face's layers pass over beside fused kernels, of elements of 16 bits, counted in modeling_llama.py: an
+// RMSNorm is six operators half of which are in FP32 (18 elements read and written, 2 when fused), rotary embedding
+// five over queries and keys, the gate two. LayerNorm is one operator of PyTorch. Until 2024 the scores of a prompt lay
+// in memory, those ahead of a token too: written, scaled, masked, softmax in FP32, cast and read, 24 bytes of each.
+void add_eager_passes(ServingSetup& s, const ModelSpec& m, EngineEra era) {
+    if (era == EngineEra::y2023) s.prompt_pair_bytes = 2 * 24.0 * s.layers * s.heads;
+    if (m.layer_norm || m.kind != ModelKind::decoder) return;
+    s.vector_hidden += s.layers * 2 * (18 - 2) * s.hidden;
+    s.vector_ffn += s.layers * 10 * (s.heads + s.kv_heads) * s.head_dim;
+    if (m.gated) s.vector_ffn += 2.0 * s.dense_layers * m.ffn;
+}
+
+// Matrix products of a layer, each of which bitsandbytes turns into a row of launches: queries, keys and values, what
+// joins the heads, two of a plain feed-forward or three of a gated one. Families without a gate have one product for
+// queries, keys and values (BLOOM, Falcon, GPT-2, GPT-NeoX), those with one have three.
+double products_of_layer(const ModelSpec& m) {
+    return m.gated ? 7 : 4;
 }
 
 // DeepSpeed has no product that takes 8-bit weights and widens a layer's to 16 bits first: read, written, read again.
@@ -501,9 +520,15 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
             s.kv_read_efficiency /=
                 1 + (s.heads / s.kv_heads - 1) * catalog.constant_or_die("kv_group_reread_vllm_amd");
         if (device.gpu && constants.engine_is("_eager") && m.attention != AttentionKind::mla && s.kv_heads > 0)
-            s.kv_read_efficiency /= eager_cache_passes(s.heads / s.kv_heads);
+            s.kv_read_efficiency /= eager_cache_passes(s.heads / s.kv_heads, era);
+        // LLM.int8 looks for outliers, quantises rows, multiplies both parts and joins them, each by launches of its
+        // own.
+        const Constant* product = catalog.constant("inference_product_us_eager_int8");  // nullptr: an older catalogue
+        if (product != nullptr && device.gpu && constants.engine_is("_eager") && s.precision == Precision::int8)
+            s.layer_launch_s += products_of_layer(m) * product->value * 1e-6;
         if (widened) s.weight_read_efficiency *= s.weight_bytes_per_param / kWidenedBytes;
         s.kv_bytes_per_token = kv_bytes_per_token(m, s.kv_precision) * s.full_attention_share;
+        if (device.gpu && constants.engine_is("_eager") && s.decoder) add_eager_passes(s, m, era);
         const double passes = device.gpu ? catalog.constant_or_die("inference_vector_passes") : 0;
         s.vector_hidden *= passes;
         s.vector_ffn *= passes;

@@ -102,7 +102,8 @@ StepModel::StepModel(const ServingSetup& setup, ReplicaShape shape) noexcept : s
     const double prompt_efficiency =
         s.prompt_attention_efficiency > 0 ? s.prompt_attention_efficiency : s.prefill_efficiency;
     decode_pair_s_ = s.decode_attention_flops / (ranks_ * flops_of(s.device, attention, s.compute_efficiency));
-    prompt_pair_s_ = s.prompt_attention_flops / (ranks_ * flops_of(s.device, attention, prompt_efficiency));
+    prompt_pair_s_ = s.prompt_attention_flops / (ranks_ * flops_of(s.device, attention, prompt_efficiency)) +
+                     s.prompt_pair_bytes / (ranks_ * bandwidth * std::max(s.device.memory_efficiency, 0.01));
     // All stages one after the other: the layers of one pass are the whole model's.
     const double latent = s.kv_replicated_by_tensor ? std::max(s.latent_efficiency, 0.01) : 1;
     kv_read_s_ = s.kv_bytes_per_token * kv_share_of_device(s, {shape.tensor, 1}) /

@@ -76,7 +76,9 @@ Campaign campaign_of(const Row& row, Jobs& jobs) {
     const Job job = jobs.of(row, false);
     if (!row.invalid().empty()) return refuse(fmt::format("invalid:{}", row.invalid()));
     if (!job.refused.empty()) return refuse(job.refused);
-    const double step_s = job.estimate.step_s, tokens_of_step = job.global_batch * job.sequence;
+    // As in a plan: no step is told shorter than the best published MFU makes it.
+    const double held_back = job.setup->mfu_most > 0 ? std::max(1.0, job.estimate.mfu / job.setup->mfu_most) : 1;
+    const double step_s = job.estimate.step_s * held_back, tokens_of_step = job.global_batch * job.sequence;
     if (!(step_s > 0) || !std::isfinite(step_s) || !(tokens_of_step > 0)) return refuse("unsupported:no step time");
     out.assumed = job.assumed;
     out.hours = *hours;

@@ -16,7 +16,7 @@ struct Word {
 };
 
 // The first that is there decides.
-constexpr std::array<Word, 27> kParts{{{"trt", "tensorrt-llm"},
+constexpr std::array<Word, 26> kParts{{{"trt", "tensorrt-llm"},
                                        {"tensorrt", "tensorrt-llm"},
                                        {"fastertransformer", "tensorrt-llm", false},
                                        {"sglang", "sglang"},
@@ -35,7 +35,6 @@ constexpr std::array<Word, 27> kParts{{{"trt", "tensorrt-llm"},
                                        {"text-generation-inference", "vllm", false},
                                        {"tgi", "vllm", false},
                                        {"mlc", "vllm", false},
-                                       {"exllama", "vllm", false},
                                        {"neuron", "vllm", false},
                                        {"habana", "vllm", false},
                                        {"openvino", "pytorch", false},
@@ -59,6 +58,9 @@ NamedEngine engine_named(std::string_view printed) {
     for (const std::string_view word : kEager)
         if (says(text, word))
             return {"transformers", fmt::format("engine: {} has no rows; operator by operator", shown)};
+    // Its kernels serve loops of transformers too (GPTQ), which stay loops.
+    if (text.find("exllama") != std::string::npos)
+        return {"vllm", fmt::format("engine: {} has no rows; as vllm", shown)};
     // Servers differ by tens of percent, and from an eager loop many times.
     if (text.empty()) return {"", "engine: not stated; as vllm"};
     return {"vllm", fmt::format("engine: {} is not known; as vllm", shown)};

@@ -15,6 +15,8 @@ TEST(EngineNames, WhatNoRowIsOfSaysSo) {
     EXPECT_TRUE(engine_named("vLLM").assumed.empty());
     EXPECT_EQ(engine_named("Hugging Face Transformers 4.40").name, "transformers");
     EXPECT_EQ(engine_named("HF").name, "transformers");
+    // Kernels for 4-bit weights inside of a loop of transformers make no server of it.
+    EXPECT_EQ(engine_named("Hugging Face transformers (GPTQ, exllama kernel)").name, "transformers");
     EXPECT_EQ(engine_named("halfserve").name, "vllm");  // "hf" is a word, not two letters
     for (const char* engine : {"", "SomeServer 3", "LMDeploy 0.6", "exllamav2", "transformers"})
         EXPECT_TRUE(engine_named(engine).assumed.starts_with("engine: ")) << engine;

@@ -75,7 +75,7 @@ EngineEra era_of(std::string_view engine, std::string_view printed, const Row& r
     }
     if (const auto year = stated_number(row, "year_of_run"); year && *year >= 2000 && *year < 2100)
         return *year >= 2025 ? EngineEra::current : *year >= 2024 ? EngineEra::y2024 : EngineEra::y2023;
-    return fixed_batch ? EngineEra::y2024 : EngineEra::current;
+    return fixed_batch && engine != "transformers" ? EngineEra::y2024 : EngineEra::current;
 }
 
 // Prompts of a batch in one pass, then one token of each after the other.
@@ -192,7 +192,10 @@ bool take_setup(InferenceRequest& r, const Catalog& catalog) {
         setup->length_most = r.lengths->most;
     }
     // Clients that send all at once wait in a front end that is alone with them; what that costs was fitted on bursts.
-    if (r.scenario == InferenceScenario::closed_loop && setup->decoder)
+    // Those of TensorRT-LLM were of four clients and more: one alone waits for nobody. Of vLLM and SGLang it has lone
+    // clients in it.
+    const bool waits = r.batch > 1 || r.workload.framework != "tensorrt-llm";
+    if (r.scenario == InferenceScenario::closed_loop && setup->decoder && waits)
         setup->first_token_s = setup->first_token_burst_s;
     r.burst_share = catalog.constant_or_die("inference_burst_share");
     r.unfit = false;

@@ -14,6 +14,29 @@ namespace {
 constexpr const char* kHostAssumed = "vcpus and memory are not both given";
 constexpr double kHoursPerYear = 8766;  // with a quarter of a leap day
 
+// What people call what has a key here. `interconnect: infiniband-ndr` is no spelling of any.
+struct KeyWord {
+    std::string_view words, key;
+};
+constexpr KeyWord kKeyWords[] = {
+    {"cpus vcpu ncpus cpu_count num_cpus threads", "vcpus"},
+    {"ram mem memory_gib memory_gb", "memory"},
+    {"gpu_count num_gpus ngpus gpus_per_node", "gpus"},
+    {"gpu_model gpu_type accelerator device", "gpu"},
+    {"nodes quantity number machines hosts", "count"},
+    {"hostname host id", "name"},
+    {"interconnect infiniband ib fabric roce", "rdma, as in rdma: NDR, or rdma: {gbps_per_gpu: 400, kind: roce}"},
+    {"ethernet network network_gbps nic nic_gbps bandwidth", "ethernet_gbps, as in ethernet_gbps: 100"},
+    {"price cost hourly price_usd_per_hour", "price_per_hour"},
+};
+
+std::optional<std::string_view> key_called(std::string_view word) {
+    for (const KeyWord& one : kKeyWords)
+        for (const std::string_view known : split(one.words, ' '))
+            if (equals_ignore_case(word, known)) return one.key;
+    return std::nullopt;
+}
+
 // Reads a quantity that people write with a unit ("80GB", "$250k"); a bare number is taken in `bare_unit`.
 class OnPremReader {
 public:
@@ -79,11 +102,15 @@ private:
     void check_keys(const Node& mapping, const std::vector<std::string>& known) {
         for (const Member& member : mapping.members) {
             if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+            const auto called = key_called(member.key);
+            const bool here =
+                called && std::find(known.begin(), known.end(), called->substr(0, called->find(','))) != known.end();
             const auto near = nearest(member.key, known);
-            problems_.push_back(Problem{
-                fmt::format("unknown key \"{}\"", printable(member.key, 60)),
-                near ? fmt::format("did you mean {}?", *near) : fmt::format("the keys are {}", join(known, ", ")),
-                member.key_pos});
+            problems_.push_back(Problem{fmt::format("unknown key \"{}\"", printable(member.key, 60)),
+                                        here   ? fmt::format("write {}", *called)
+                                        : near ? fmt::format("did you mean {}?", *near)
+                                               : fmt::format("the keys are {}", join(known, ", ")),
+                                        member.key_pos});
         }
     }
 

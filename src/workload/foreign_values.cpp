@@ -293,6 +293,11 @@ constexpr Choice kChoices[] = {
     {"kind", "dpo orpo kto ipo simpo preference preferences preferencetuning alignment",
      "write kind: fine-tuning with loss: dpo, ipo, kto, orpo or simpo; data: {examples: 60k} counts pairs"},
     {"kind", "grpo ppo rlhf rl rlvr reinforcementlearning", kLearnsFromItsAnswers},
+    {"kind", "distillation distill distil knowledgedistillation teacherstudent",
+     "the teacher writes and the student learns: plan both in one file, as stages: [{name: write, kind: "
+     "batch-inference, "
+     "model: gpt-oss-120b, traffic: {requests: 500k, prompt_tokens: 500, output_tokens: 800}}, {name: learn, after: "
+     "[write], kind: fine-tuning, model: qwen3-1.7b, method: full, data: {examples: 500k, sequence: 1500}}]"},
     {"kind", "sweep hpo tune hyperparametersearch hyperparameter gridsearch search",
      "write kind: training or fine-tuning, which plans one run of it; the runs are run: {command: ..., sweep: {lr: "
      "[1e-4, 3e-4], batch: [8, 16]}, parallel: 4}, or run: {command: ..., array: 64} for so many alike"},

@@ -295,6 +295,21 @@ constexpr Answer kAnswers[] = {
      "a notebook is planned as kind: notebook; into a run that goes on leads stoker exec RUN -- bash"},
     {"run", "completions parallelism maxparallel concurrency concurrencylimit",
      "so many runs alike are run: {array: 20, parallel: 4}; processes of one run are ranks: 8"},
+    {"where", "instance instances machine machines vm vms sku",
+     "write where: {sizes: [p5.48xlarge]} for one size, or where: {accelerators: [H100]} for any with these GPUs"},
+    {"top", "corehours corehour cpuhours cpuhour nodehours",
+     "write vcpu_hours: 5000: as many as core hours where a vCPU is a core, as on sizes for HPC, and twice as many "
+     "where "
+     "it is a thread"},
+    {"top", "cpus cores",
+     "a plan is asked by the amount of work: vcpu_hours: 6400 is 64 vCPUs for 100 hours; what a rank of a run holds is "
+     "run: {cpus: 4}"},
+    {"data", "size volume datasize totalsize",
+     "write data: {bytes: 2TB} for how large it is, beside how much there is to learn: {tokens: 10B}, or {examples: "
+     "1M}"},
+    {"model", "context",
+     "a plan goes by what is really read: serving, traffic: {prompt_tokens: 8000, output_tokens: 500}; training, data: "
+     "{sequence: 32768}"},
     {"objective where top", "availability sla uptimesla slo ha highavailability redundancy",
      "write objective: {survive_one_replica_lost: true}; limits on answers are objective: {latency: {p95: ...}}"},
 };
@@ -317,6 +332,7 @@ public:
             if (!member.value) continue;
             key(member, inside, node);
             if (member.key == "budget") budget(*member.value);
+            if (member.key == "latency") latency(*member.value);
             look(*member.value, member.key, depth + 1);
         }
     }
@@ -352,6 +368,16 @@ private:
         const std::size_t guess = problem.message.find(" (", name == std::string::npos ? 0 : name);
         if (guess != std::string::npos) problem.message.resize(guess);
         problem.remedy = remedy;
+    }
+
+    // One figure for what has several: of a chat it may be the first token's or the whole answer's.
+    void latency(const Node& value) {
+        Problem* problem = at(value.pos, "latency: ");
+        if (problem && value.is_scalar())
+            problem->remedy = fmt::format(
+                "write latency: {{ttft_p95: {0}}} for the first token of 95 in 100 answers, {{e2e_p95: {0}}} for whole "
+                "answers, or {{p95: {0}}} of what answers all at once: an embedding, an image, a class",
+                printable(value.text, 20));
     }
 
     void budget(const Node& value) {

@@ -90,6 +90,23 @@ TEST(ForeignWords, OfTrainersEnginesAndClustersAreAnswered) {
 }
 
 // A file that is only run is read by another table.
+// What a first file has: the size under the word of another cloud, hours of cores, one figure of latency, a country.
+TEST(ForeignWords, OfFirstFilesAreAnswered) {
+    const std::string serving = "version: 1\nkind: inference\nmodel: llama-3-8b\ntraffic: {requests_per_second: 2}\n";
+    const auto answered = [](const std::string& all, const std::string& with) {
+        EXPECT_NE(all.find(with), std::string::npos) << all;
+        EXPECT_EQ(all.find("did you mean"), std::string::npos) << all;
+    };
+    answered(said("where: {instance: p4d.24xlarge}"), "where: {sizes: [");
+    answered(said("core_hours: 5000"), "vcpu_hours: 5000");
+    answered(said("objective: {latency: 500ms}", serving), "latency: {ttft_p95: 500ms}");
+    answered(said("where: {regions: [eu]}", serving), "write residency: eu");
+    answered(said("where: {regions: [Germany]}", serving), "write residency: germany");
+    answered(said("data: {size: 2TB, tokens: 10B}", "version: 1\nkind: training\nmodel: llama-3-8b\n"),
+             "data: {bytes: 2TB}");
+    answered(said("", "version: 1\nkind: distillation\nmodel: qwen3-1.7b\n"), "the teacher writes");
+}
+
 TEST(ForeignWords, AreAnsweredInFilesThatAreOnlyRun) {
     const auto document = Document::parse_yaml("version: 1\nrun: {command: [a], cron: \"0 2 * * *\"}\n", "f.yaml");
     const auto read = read_run_file_form(*document);

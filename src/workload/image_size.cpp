@@ -1,10 +1,21 @@
 // Images of another size than the one the catalogue counts a model for.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/text.h"
+#include "workload/video_size.h"
 #include "workload/workload_form.h"
 
 namespace stoker {
+
+std::string samples_of(const ModelSpec& model) {
+    if (model.sample_unit.find(' ') == std::string::npos) return model.sample_unit + "s";
+    if (model.kind != ModelKind::diffusion) return "examples";
+    // What they measure decides the work: "videos of 81 frames of 1280 x 720".
+    const std::size_t video = model.sample_unit.find("video of ");
+    return video == std::string::npos ? model.request_unit() + "s" : "videos" + model.sample_unit.substr(video + 5);
+}
 
 void take_image_size(WorkloadForm& w, Problems& problems) {
     const bool traffic = w.traffic.image_size.has_value();
@@ -19,6 +30,11 @@ void take_image_size(WorkloadForm& w, Problems& problems) {
         return refuse("said in data and in traffic", "keep the one that the work reads");
     if (!is_image(model.kind))
         return refuse(fmt::format("{} takes no images that are counted by their pixels", model.name), "take it out");
+    if (video_edge(model) > 0) {
+        if (std::string changed = scale_video(model, *size); !changed.empty())
+            w.assumptions.push_back(std::move(changed));
+        return;
+    }
     // A vision transformer has a table of positions for one number of patches.
     if (model.kind == ModelKind::vit || !(model.image_size > 0) || !(model.forward_flops_per_sample > 0))
         return refuse(fmt::format("the size that the work of {} is counted for is not known", model.name),

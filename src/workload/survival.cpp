@@ -5,21 +5,21 @@
 
 namespace stoker {
 
-void fill_survival(WorkloadForm& w) {
-    constexpr double kHandful = 10;  // clients at once
+void fill_survival(WorkloadForm& w, const Catalog& catalog) {
     if (w.kind != WorkloadKind::inference || w.objective.at.contains("survive_one_replica_lost")) return;
     if (w.where.nodes || w.where.gpus) {
         w.assumptions.push_back(
             "all nodes count and none is held in reserve, since their number is given; "
             "objective.survive_one_replica_lost: true holds one back");
-    } else if (w.clients() > 0 && w.clients() <= kHandful) {
-        // The work of a few people stops for as long as a machine takes to start: nobody doubles the bill for it
-        // unasked.
+        return;
+    }
+    const Constant* handful = catalog.constant("spare_node_clients");
+    if (handful != nullptr && w.clients() > 0 && w.clients() <= handful->value) {
         w.objective.survive_one_replica_lost = false;
         w.assumptions.push_back(
-            fmt::format("no node to spare for {:g} clients: while one is down nothing of its share answers; "
+            fmt::format("no node to spare for {:g} client{}: while one is down nothing of its share answers; "
                         "objective.survive_one_replica_lost: true plans it",
-                        w.clients()));
+                        w.clients(), w.clients() == 1 ? "" : "s"));
     } else {
         w.assumptions.push_back(
             "with one node lost the middle estimate still keeps the limits; objective.survive_one_replica_lost: "

@@ -11,6 +11,7 @@ namespace {
 struct UnknownKind {
     std::string_view words;  // beginnings of names, as fold_name() leaves them; of three letters or less: first words
     std::string_view remedy;
+    std::string_view served = {};  // where it answers requests and that is written in another way
 };
 
 // The first that fits.
@@ -40,7 +41,13 @@ constexpr UnknownKind kUnknownKinds[] = {
     {"wav2vec hubert wavlm data2vec conformer parakeet canary fastconformer seamless encodec musicgen bark xtts vits "
      "tacotron kokoro f5tts cosyvoice speecht5",
      "its size is enough: model: {kind: encoder, parameters: 300M} (decoder where it speaks), with data: {sequence: "
-     "1500, tokens: ...}: 50 frames for each second of sound"},
+     "1500, tokens: ...}: 50 frames for each second of sound",
+     "its size is enough. What listens: model: {kind: encoder, parameters: 600M} and traffic: {prompt_tokens: 500}, 50 "
+     "frames for each second of sound; what speaks: model: {kind: decoder, parameters: 450M} and traffic: "
+     "{prompt_tokens: 60, output_tokens: 500}, as many codes as it makes of the answer's seconds"},
+    {"mamba rwkv jamba zamba falconmamba codestralmamba recurrentgemma griffin xlstm hyena retnet",
+     "its size is enough: model: {parameters: 2.8B}. It is planned as a transformer of that size: a model that keeps a "
+     "state in place of keys and values needs less memory for long sequences than is said"},
     {"alphafold openfold esmfold rosettafold boltz chai1 proteinmpnn rfdiffusion evo2 nucleotidetransformer dnabert "
      "hyenadna graphcast fourcastnet panguweather climax geneformer scgpt progen prott5 protbert",
      "its size is enough where it reads sequences: model: {kind: encoder, parameters: 650M} and data: {sequence: 512, "
@@ -66,16 +73,16 @@ bool begins(std::string_view name, std::string_view word) {
 
 }  // namespace
 
-std::string remedy_for_unknown_model(std::string_view name) {
+std::string remedy_for_unknown_model(std::string_view name, bool served) {
     const std::string_view last = name.substr(name.rfind('/') + 1);
     for (const UnknownKind& kind : kUnknownKinds)
         for (const std::string_view word : split(kind.words, ' '))
-            if (begins(last, word)) return std::string(kind.remedy);
+            if (begins(last, word)) return std::string(served && !kind.served.empty() ? kind.served : kind.remedy);
     return {};
 }
 
-std::pair<Error, std::string> of_unknown_model(std::string_view name, const Error& not_found) {
-    std::string remedy = remedy_for_unknown_model(name);
+std::pair<Error, std::string> of_unknown_model(std::string_view name, const Error& not_found, bool served) {
+    std::string remedy = remedy_for_unknown_model(name, served);
     if (!remedy.empty())
         return {Error(ErrorKind::not_found, "no model named " + std::string(name.substr(0, 100))), std::move(remedy)};
     return {not_found,

@@ -18,11 +18,6 @@ std::string amount(double count) {
     return count < 1e6 ? format_thousands(std::round(count)) : format_count(count);
 }
 
-// "images"; what a sample is called can be half a sentence, and that reads badly in a title.
-std::string samples_of(const ModelSpec& model) {
-    return model.sample_unit.find(' ') == std::string::npos ? model.sample_unit + "s" : "examples";
-}
-
 class Checks {
 public:
     Checks(const WorkloadForm& workload, Problems& problems) : w_(workload), problems_(problems) {}
@@ -472,6 +467,8 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     ask_missing(workload, problems);
     if (workload.form.given && !workload.form.broken) {
         const std::size_t before = problems.size();
+        workload.form.served =
+            workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference;
         workload.model = resolve_model(workload.form, catalog, load, workload.assumptions, problems);
         workload.model_known = problems.size() == before;
         workload.parameters_differ = parameters_that_differ(workload.form, workload.model);

@@ -83,6 +83,15 @@ void share_among(const WorkloadForm& w, double gpus, BatchDefault& batch) {
         step > batch.examples ? near_power_of_two(batch.examples) : std::round(batch.examples / step) * step;
 }
 
+// Batches are counted in sequences where those are short. Long ones are learned from by as many tokens, and not by as
+// many sequences.
+void fewer_long_sequences(double sequence, BatchDefault& batch) {
+    constexpr double kMostTokens = 4'194'304;
+    if (!(batch.examples * sequence > 1.05 * kMostTokens)) return;
+    while (batch.examples > 1 && batch.examples * sequence > 1.05 * kMostTokens) batch.examples /= 2;
+    batch.source = "4M tokens, as models are tuned to 64k tokens, ProLong, arXiv 2410.02660, recalled";
+}
+
 // The batches of instruction tunings are made for thousands of steps. Who tunes on billions of tokens takes larger
 // ones, as more GPUs than sequences cannot share a batch.
 void fewer_steps(double examples, const Catalog& catalog, BatchDefault& batch) {
@@ -111,6 +120,7 @@ void fill_batch(WorkloadForm& w, const Catalog& catalog) {
         BatchDefault chosen = default_batch(w);
         chosen.examples = near_power_of_two(chosen.examples);
         // A default made for clusters and long runs leaves a short one no steps to learn in.
+        if (w.kind == WorkloadKind::fine_tuning && !is_image(w.model.kind)) fewer_long_sequences(sequence, chosen);
         if (w.kind == WorkloadKind::fine_tuning) fewer_steps(all, catalog, chosen);
         const double fewest_steps = w.kind == WorkloadKind::training ? 100 : 1;
         while (all >= 1 && chosen.examples > 1 && chosen.examples * fewest_steps > all) chosen.examples /= 2;
@@ -332,7 +342,7 @@ void fill_traffic(WorkloadForm& w, const Catalog& catalog) {
     TrafficSpec& traffic = w.traffic;
     fill_users(w, catalog);
     fill_request(w, catalog);
-    fill_survival(w);
+    fill_survival(w, catalog);
     if (w.kind == WorkloadKind::embedding || !generates) {
         fill_wait(w, catalog, false);
         if (is_image(w.model.kind)) return;

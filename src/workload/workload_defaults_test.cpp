@@ -39,6 +39,19 @@ TEST(Workload, TheDefaultBatchOfALongTuningIsLarger) {
     EXPECT_DOUBLE_EQ(batch("40B"), 1024);
 }
 
+// 128 sequences of 128k tokens are sixteen million in a step: a tuning on long texts would take 180 of them, on as many
+// GPUs as can share such a batch.
+TEST(Workload, TheDefaultBatchOfLongSequencesIsCountedInTokens) {
+    const auto batch = [](std::string_view sequence) {
+        return *good(fmt::format("version: 1\nkind: fine-tuning\nmodel: llama-3-8b\nmethod: full\n"
+                                 "data: {{tokens: 2B, sequence: {}}}\n",
+                                 sequence))
+                    .batch.global_examples;
+    };
+    EXPECT_DOUBLE_EQ(batch("32k"), 128);
+    EXPECT_DOUBLE_EQ(batch("128k"), 32);
+}
+
 // What other trainers call a method, or a network, says what to write here instead.
 TEST(Workload, WordsOfOtherTrainersSayWhatToWrite) {
     const std::string tuning = "version: 1\nkind: fine-tuning\nmodel: llama-3-8b\ndata: {examples: 1000}\nmethod: ";

@@ -9,6 +9,7 @@ namespace stoker {
 struct ModelForm {
     bool given = false;
     bool broken = false;  // a part of it could not be read, and that was said: nothing more can be
+    bool served = false;  // by a workload that answers requests
     std::string name, config, family;
     std::optional<double> parameters, active_parameters;
     std::optional<ModelKind> kind;
@@ -57,8 +58,12 @@ std::string parameters_that_differ(const ModelForm& form, const ModelSpec& model
 ModelSpec resolve_model(const ModelForm& form, const Catalog& catalog, const FileLoader& load,
                         std::vector<std::string>& assumptions, Problems& problems);
 
+// "images", "videos of 81 frames of 1280 x 720"; what else a sample is called can be half a sentence, and that reads
+// badly in a title.
+std::string samples_of(const ModelSpec& model);
+
 // What is taken for granted of losing a node of a service.
-void fill_survival(WorkloadForm& workload);
+void fill_survival(WorkloadForm& workload, const Catalog& catalog);
 
 // Images of another size than the model's work is counted for (data.image_size, traffic.image_size).
 void take_image_size(WorkloadForm& workload, Problems& problems);

@@ -94,10 +94,11 @@ std::optional<ModelSpec> by_family(const ModelForm& form, const Catalog& catalog
         for (const ModelSpec& model : catalog.models()) families.push_back(model.family);
         std::sort(families.begin(), families.end());
         families.erase(std::unique(families.begin(), families.end()), families.end());
+        const std::string remedy = remedy_for_unknown_model(form.family, form.served);
         add(problems, form.place("family"),
             fmt::format("family: no model family named '{}'{}", printable(form.family, 40),
-                        did_you_mean(form.family, families)),
-            "known families: " + join(families, ", "));
+                        remedy.empty() ? did_you_mean(form.family, families) : std::string()),
+            remedy.empty() ? "known families: " + join(families, ", ") : remedy);
         return std::nullopt;
     }
     const bool near = std::abs(counted(*known) / parameters - 1) < kDisagreement;
@@ -248,7 +249,7 @@ private:
     ModelSpec from_catalog() {
         const auto match = catalog_.match_model(form_.name);
         if (!match) {
-            const auto [error, remedy] = of_unknown_model(form_.name, match.error());
+            const auto [error, remedy] = of_unknown_model(form_.name, match.error(), form_.served);
             add(problems_, form_.place("name"), error, remedy);
             return {};
         }

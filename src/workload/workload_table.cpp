@@ -291,7 +291,8 @@ RecordTable<DataSpec> data_table() {
     table.seconds("decode_per_example", &DataSpec::decode_per_example,
                   "Time of one vCPU to decode and augment an example.", "7ms", kSmall, kDay);
     table.count("image_size", &DataSpec::image_size,
-                "Pixels of an edge of the images, where they are not of the model's own size (stoker catalog models "
+                "Pixels of an edge of the images, the shorter one of videos, where they are not of the model's own "
+                "size (stoker catalog models "
                 "NAME).",
                 "512", 16, 16'384);
     table.other_names({"resolution", "image_resolution", "img_size"});
@@ -372,7 +373,8 @@ RecordTable<TrafficSpec> traffic_table() {
                   0.01, kDay);
     table.other_names({"audio_seconds", "audio_length"});
     table.count("image_size", &TrafficSpec::image_size,
-                "Pixels of an edge of the images, where they are not of the model's own size (stoker catalog models "
+                "Pixels of an edge of the images, the shorter one of videos, where they are not of the model's own "
+                "size (stoker catalog models "
                 "NAME).",
                 "512", 16, 16'384);
     table.other_names({"resolution", "image_resolution", "img_size"});

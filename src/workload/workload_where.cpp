@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "catalog/geography.h"
 #include "catalog/names.h"
 #include "workload/workload_form.h"
 
@@ -246,6 +247,14 @@ private:
         if (free_choice) where_.clouds = their_clouds;
     }
 
+    // "eu", "germany": regions lie in it, and it is none.
+    bool is_a_place(const std::string& name) const {
+        for (const std::string& cloud : searched())
+            for (const std::string& region : catalog_.regions_of(cloud))
+                if (same_geography(lower(name), region)) return true;
+        return false;
+    }
+
     void regions() {
         Names found;
         for (std::size_t i = 0; i < where_.regions.size(); ++i) {
@@ -270,6 +279,10 @@ private:
                     fmt::format("regions: {} is a region of {}, but only {} may be used", where_.regions[i], owner,
                                 join_or(searched())),
                     fmt::format("write cloud: {}, or take the region out", owner));
+            else if (first && is_a_place(where_.regions[i]))
+                add(item("regions", i), "regions: " + first->message(),
+                    fmt::format("it is where several lie: write residency: {} for any of them",
+                                lower(where_.regions[i])));
             else if (first)
                 add(item("regions", i), "regions: " + first->message(),
                     "stoker catalog regions lists them; without regions all of them are compared");

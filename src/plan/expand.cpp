@@ -51,6 +51,7 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
                   .named = context.size_was_named(choice.type),
                   .known_elsewhere = choice.known_elsewhere,
                   .sure_alone = point.sure_alone,
+                  .gang = point.gang,
                   .latency_s = point.latency_s,
                   .worth = point.worth,
                   .set_up = point.set_up,

@@ -2,6 +2,7 @@
 // have taken, and at what price.
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -77,13 +78,17 @@ std::vector<Foregone> foregone(const Context& context, const Search& search, con
         add("faster", *faster,
             fmt::format("{:.1f} x the money",
                         static_cast<double>(score_cost(*faster)) / static_cast<double>(score_cost(winner))));
-    // A fleet for minutes is more to ask for than a few machines for hours that cost the same.
+    // A fleet for minutes is more to ask for than a few machines for hours that cost the same: of the same kind, else
+    // of another that is had in the same way.
     constexpr int kFleet = 4;
     const Option* fewer = nullptr;
+    const auto kin = [&](const Option& option) {
+        return std::tuple(option.choice == winner.choice && option.offer == winner.offer, option.nodes);
+    };
     for (const Option& option : options)
-        if (winner.nodes >= kFleet && option.choice == winner.choice && option.offer == winner.offer &&
-            point_of(winner).work_s > 0 && option.doubts == winner.doubts && kFleet * option.nodes <= winner.nodes &&
-            option.usd.mid <= 1.05 * winner.usd.mid && (fewer == nullptr || option.nodes > fewer->nodes))
+        if (winner.nodes >= kFleet && option.pricing == winner.pricing && point_of(winner).work_s > 0 &&
+            option.doubts == winner.doubts && kFleet * option.nodes <= winner.nodes &&
+            option.usd.mid <= 1.05 * winner.usd.mid && (fewer == nullptr || kin(option) > kin(*fewer)))
             fewer = &option;
     if (fewer != nullptr)
         add("fewer", *fewer, fmt::format("{:.1f} x as long", fewer->hours.mid / std::max(winner.hours.mid, 1e-9)));

@@ -27,9 +27,9 @@ std::string hours_text(double hours) {
 }
 // Three digits, as estimates are known.
 std::string usd_text(double usd) {
-    if (!(usd >= 1000)) return format_usd(Usd::from_double(usd));
+    if (!(usd >= 99.5)) return format_usd(Usd::from_double(usd));
     const double unit = std::pow(10.0, std::floor(std::log10(usd)) - 2);
-    return format_usd(Usd::from_double(std::round(usd / unit) * unit));
+    return asked_usd(Usd::from_double(std::round(usd / unit) * unit));
 }
 
 // Deadline and budget, with what an option needs of each: both at the confidence asked for, as the constraints count.
@@ -90,14 +90,14 @@ public:
             return fmt::format(
                 "the budget of {} holds with {} at best, objective.confidence asks for {}: {}{} costs {}, with {} "
                 "confidence {}",
-                format_usd(Usd::from_double(budget)), percent(chance_below(cost, budget)), asked(), which, within,
+                asked_usd(Usd::from_double(budget)), percent(chance_below(cost, budget)), asked(), which, within,
                 usd_text(cost.mid), asked(), usd_text(usd(o)));
-        return fmt::format("the budget of {}{} is missed by {}: {}{} costs {}{}", format_usd(Usd::from_double(budget)),
+        return fmt::format("the budget of {}{} is missed by {}: {}{} costs {}{}", asked_usd(Usd::from_double(budget)),
                            month, usd_text(cost.mid - budget), which, within, usd_text(cost.mid), month) +
                (usd(o) > 1.005 * cost.mid ? fmt::format(", with {} confidence {}", asked(), usd_text(usd(o))) : "");
     }
     std::string dear_relaxation(const Option& o) const {
-        return fmt::format("budget {} -> {}", format_usd(Usd::from_double(budget)), usd_text(usd(o))) +
+        return fmt::format("budget {} -> {}", asked_usd(Usd::from_double(budget)), usd_text(usd(o))) +
                less_data(budget / usd(o)) + hours_a_day(budget / usd(o));
     }
     // A notebook that is kept for weeks is used by day.
@@ -243,6 +243,37 @@ std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limi
     return std::nullopt;
 }
 
+std::string narrower_words(Precision to) {
+    return fmt::format("precision: {} (weights in {} bits{})", to_string(to), to == Precision::int8 ? 8 : 4,
+                       to == Precision::int8 ? "" : "; test the answers");
+}
+
+// Neither narrower weights nor one machine fewer keeps the budget: both, where it is a default that one is to spare.
+bool nearest_of_both(const Context& context, Plan& plan) {
+    const Workload& workload = context.workload;
+    if (!workload.objective.budget || workload.kind != WorkloadKind::inference ||
+        workload.model.kind != ModelKind::decoder || !workload.objective.survive_one_replica_lost ||
+        workload.objective.at.contains("survive_one_replica_lost"))
+        return false;
+    for (const Precision to : {Precision::int8, Precision::int4}) {
+        if (bytes_per_weight(to) >= bytes_per_weight(workload.precision)) continue;
+        Workload relaxed = workload;
+        fix_precision(relaxed, to);
+        relaxed.objective.survive_one_replica_lost = false;
+        PlanOptions quiet = context.options;
+        quiet.progress = {};
+        const Context changed = make_context(relaxed, context.catalog, quiet);
+        const auto search = run_search(changed, {.quick = true});
+        if (!search) continue;
+        const Ranking ranking = rank(changed, search->points);
+        if (ranking.groups.empty() || !ranking.groups.front().priced) continue;
+        add_nearest(changed, *search, ranking.groups.front(),
+                    narrower_words(to) + ", and objective.survive_one_replica_lost: false (a default)", plan);
+        return true;
+    }
+    return false;
+}
+
 // A service that no way out brings within its budget: what weights of fewer bits would cost, where that is much less.
 // The widest that the budget pays for, else the narrowest.
 void nearest_narrower(const Context& context, const Search& search, const std::vector<Option>& over, Plan& plan) {
@@ -271,13 +302,12 @@ void nearest_narrower(const Context& context, const Search& search, const std::v
         const double usd = Limits(changed, *narrow).usd(best), budget = workload.objective.budget->dollars();
         constexpr double kMuchLess = 0.9;
         if (!(usd < kMuchLess * least) || (to != Precision::int4 && usd > budget)) continue;
-        add_nearest(changed, *narrow, best,
-                    fmt::format("precision: {} (weights in {} bits{}){}", to_string(to), to == Precision::int8 ? 8 : 4,
-                                to == Precision::int8 ? "" : "; test the answers",
-                                usd > budget ? fmt::format(", and budget {} -> {}",
-                                                           format_usd(*workload.objective.budget), usd_text(usd))
-                                             : ""),
-                    plan);
+        add_nearest(
+            changed, *narrow, best,
+            narrower_words(to) + (usd > budget ? fmt::format(", and budget {} -> {}",
+                                                             asked_usd(*workload.objective.budget), usd_text(usd))
+                                               : ""),
+            plan);
         return;
     }
 }
@@ -290,6 +320,16 @@ bool only_gpus_for_processors(const Context& context) {
     return on_processors && !context.choices.empty() &&
            std::all_of(context.choices.begin(), context.choices.end(),
                        [](const NodeChoice& choice) { return choice.accelerator != nullptr; });
+}
+
+std::vector<std::string> clouds_with_processors(const Context& context) {
+    std::vector<std::string> clouds;
+    for (const NodeType& node : context.catalog.node_types())
+        if (node.accelerator < 0 && node.cloud != "on-prem" && node.cloud != "this-machine" &&
+            std::find(clouds.begin(), clouds.end(), node.cloud) == clouds.end())
+            clouds.push_back(node.cloud);
+    std::sort(clouds.begin(), clouds.end());
+    return clouds;
 }
 
 // Where all prices of the clouds asked for are of one region, what lies elsewhere is no matter of the cloud, but of
@@ -315,18 +355,26 @@ bool is_about_the_place(Reason reason) {
 
 }  // namespace
 
+std::string asked_usd(Usd usd) {
+    const double dollars = usd.dollars();
+    return dollars >= 1 && dollars == std::floor(dollars) ? "$" + format_thousands(dollars) : format_usd(usd);
+}
+
 void explain_infeasible(const Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
     if (!ranking.expansion.over_limit.empty()) {
         nearest_over_limit(context, search, ranking.expansion.over_limit, plan);
         const std::size_t before = plan.nearest.size();
         nearest_relaxed(context, true, plan);
-        if (plan.nearest.size() == before) nearest_narrower(context, search, ranking.expansion.over_limit, plan);
+        if (plan.nearest.size() == before && !nearest_of_both(context, plan))
+            nearest_narrower(context, search, ranking.expansion.over_limit, plan);
         return;
     }
     if (only_gpus_for_processors(context)) {
-        plan.infeasible_because =
-            "the catalogue has no machines without GPUs in these clouds; those of Azure are known (where: {cloud: "
-            "azure})";
+        const std::string known = join(clouds_with_processors(context), ", ");
+        plan.infeasible_because = fmt::format(
+            "the catalogue has no machines without GPUs in these clouds; those of {0} are known (where: {{cloud: "
+            "[{0}]}})",
+            known);
         return;
     }
     const auto relaxation = nearest_relaxed(context, false, plan);

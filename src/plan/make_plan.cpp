@@ -256,6 +256,43 @@ std::optional<double> confidence_to_be_had(const Context& context, const std::ve
     return std::floor(100 * best + 1e-9) / 100;
 }
 
+// Nobody said how long an answer may take, and on the machines that are there it takes longer than people like: what
+// they do is the answer. Of machines that could be others it is no plan. The first that helps, with what is said of it.
+std::optional<Workload> with_slower_answers(const Context& context) {
+    const Workload& workload = context.workload;
+    const LatencySpec& limits = workload.objective.latency;
+    const auto& clouds = workload.where.clouds;
+    const bool own = !clouds.empty() && std::all_of(clouds.begin(), clouds.end(), [](const std::string& cloud) {
+        return cloud == "on-prem" || cloud == "this-machine";
+    });
+    if (!own || workload.kind != WorkloadKind::inference || !limits.at.empty() || !limits.any()) return std::nullopt;
+    for (const double factor : {3.0, 10.0, 30.0}) {
+        Workload slower = workload;
+        LatencySpec& wide = slower.objective.latency;
+        std::string expected;
+        for (auto [limit, what] : {std::pair(&wide.ttft_p99, "first token"),
+                                   std::pair(&wide.tpot_p99, "each further one"), std::pair(&wide.p95, "an answer")}) {
+            if (!*limit) continue;
+            expected += fmt::format("{}{} within {}", expected.empty() ? "" : " and ", what, format_seconds(**limit));
+            *limit = Seconds((*limit)->v * factor);
+        }
+        PlanOptions quiet = context.options;
+        quiet.progress = {};
+        const Context changed = make_context(slower, context.catalog, quiet);
+        const auto search = run_search(changed, {.quick = true});
+        if (!search || rank(changed, search->points).groups.empty()) continue;
+        std::erase_if(slower.assumptions, [](const std::string& line) {
+            return line.starts_with("first token within ") || line.starts_with("an answer within ");
+        });
+        slower.assumptions.push_back(fmt::format(
+            "answers may take {:.0f} x as long as people expect ({}), since no latency is given and nothing "
+            "here is faster",
+            factor, expected));
+        return slower;
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 PlanOptions with_ordered_offers(PlanOptions options) {
@@ -291,6 +328,11 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
             auto made = make_plan(workload, catalog, settled);
             if (!made || made->feasible()) return made;
         }
+        if (ranking.expansion.over_limit.empty())
+            if (const auto slower = with_slower_answers(context)) {
+                auto made = make_plan(*slower, catalog, given);
+                if (!made || made->feasible()) return made;
+            }
         explain_infeasible(context, search, ranking, plan);
         plan.verdict = verdict_of(context, plan);
         plan.advice = make_advice(context, plan);

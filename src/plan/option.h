@@ -69,6 +69,7 @@ struct Option {
     bool priced = true, gpu = false, named = false;  // named: the user listed this size
     bool known_elsewhere = false;                    // see NodeChoice
     bool sure_alone = false;                         // see Point
+    bool gang = false;                               // see Point
     Range hours, usd, kwh;
     Range paid_hours;  // of `hours`: not those of a wait for spot capacity
     double latency_s = 0, goodput = 1;

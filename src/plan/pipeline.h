@@ -35,6 +35,9 @@ std::string outcome_text(const Context& context, const Option& option);  // "6 x
 // Several listings put one behind the other are in no order; offers are searched by halving.
 PlanOptions with_ordered_offers(PlanOptions options);
 
+// Of a sum that somebody wrote: cents where they have some.
+std::string asked_usd(Usd usd);
+
 // Fills infeasible_because and nearest.
 void explain_infeasible(const Context& context, const Search& search, const Ranking& ranking, Plan& plan);
 std::string verdict_of(const Context& context, const Plan& plan);

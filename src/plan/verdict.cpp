@@ -22,7 +22,7 @@ std::string objective_text(const Workload& workload) {
     std::string text;
     if (workload.objective.deadline) text += " within " + format_seconds(*workload.objective.deadline);
     if (workload.objective.budget)
-        text += fmt::format("{} for at most {}", text.empty() ? "" : " and", format_usd(*workload.objective.budget));
+        text += fmt::format("{} for at most {}", text.empty() ? "" : " and", asked_usd(*workload.objective.budget));
     switch (workload.objective.minimize) {
         case Minimize::cost: return text + (workload.asks_for_capacity() ? ", most for the money" : ", cheapest");
         case Minimize::time:
@@ -146,7 +146,7 @@ std::string limits_text(const Context& context, const Candidate& c) {
     if (objective.deadline && !service)
         add("deadline", format_seconds(*objective.deadline), chance_below(p.hours, objective.deadline->v / 3600));
     if (objective.budget && c.priced)
-        add("budget", format_usd(*objective.budget),
+        add("budget", asked_usd(*objective.budget),
             chance_below(budgeted_usd(context, p.usd, service ? p.hours.mid : 0), objective.budget->dollars()));
     if (!text.empty())
         text += fmt::format(" (objective.confidence asks for {:.0f} %)", 100 * context.settings.confidence_wanted);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "plan/search_training.h"
+#include "workload/video_size.h"
 
 namespace stoker {
 namespace {
@@ -138,6 +139,14 @@ std::vector<Relaxation> relaxations(const Context& context) {
              return true;
          },
          {Reason::memory}},
+        {"data: {image_size: 480}: smaller videos",
+         [](Workload& w) {
+             constexpr double kSmall = 480;
+             const bool had = is_training(w.kind) && video_edge(w.model) > kSmall;
+             if (had) scale_video(w.model, kSmall);
+             return had;
+         },
+         {Reason::memory, Reason::host_memory}},
         {"without the pinned layout",
          [](Workload& w) {
              const LayoutSpec& l = w.layout;

@@ -377,10 +377,10 @@ std::string candidate_title(const Candidate& candidate, const Catalog& catalog) 
 std::string machine_parts(const Candidate& candidate, const Catalog& catalog) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(candidate.node_type)];
     const int vcpus = candidate.nodes * node.vcpus;
-    if (!node.has_gpu()) return fmt::format("{} vCPU{}", vcpus, vcpus == 1 ? "" : "s");
+    if (!node.has_gpu()) return fmt::format("{} vCPU{}", format_thousands(vcpus), vcpus == 1 ? "" : "s");
     const std::string& gpu = catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name;
     const double count = candidate.nodes * node.accelerators;
-    if (node.accelerators >= 1) return fmt::format("{:.0f} {}", count, gpu);
+    if (node.accelerators >= 1) return fmt::format("{} {}", format_thousands(count), gpu);
     // A part of a GPU each: three halves are not two.
     const std::string part = node.mig ? fmt::format("{} of {}", node.mig->profile, gpu)
                                       : fmt::format("1/{:.0f} {}", 1 / node.accelerators, gpu);

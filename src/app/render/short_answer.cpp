@@ -134,6 +134,7 @@ std::string latency_in_one_unit(const Range& seconds) {
     const bool small = seconds.mid < 1;
     const auto text = [&](double value) {
         const double shown = small ? value * 1e3 : value;
+        if (shown >= 999.5) return format_thousands(std::round(shown));
         const int digits = shown >= 99.5 ? 0 : shown >= 9.95 ? (small ? 0 : 1) : small ? 1 : 2;
         return fmt::format("{:.{}f}", shown, digits);
     };
@@ -172,13 +173,18 @@ std::string percent(double chance) {
 }
 
 // Limits that nobody gave decide how many machines there are all the same.
-std::string assumed_limit(const LatencySpec& latency) {
-    constexpr double kUsual = 2;
+std::string assumed_limit(const LatencySpec& latency, const TrafficSpec& traffic) {
+    constexpr double kUsual = 2, kLong = 1024, kSecondsPerToken = 0.001;
+    const double read = traffic.prompt_tokens.value_or(0) - traffic.cached_prompt_tokens.value_or(0);
     if (latency.at.empty() && latency.p95)
         return fmt::format(" (assumed: answer within {})", format_seconds(*latency.p95));
     if (!latency.at.empty() || !latency.ttft_p99 || !latency.tpot_p99) return {};
-    return fmt::format(" (assumed: first token within {}{}, then {} a token)", format_seconds(*latency.ttft_p99),
-                       latency.ttft_p99->v > kUsual ? " for the long prompts" : "", format_seconds(*latency.tpot_p99));
+    const bool reads_long = latency.ttft_p99->v > kUsual && read > kLong;
+    // More than what prompts account for: own machines, on which nothing is faster (PlanOptions of make_plan).
+    const bool slower = latency.ttft_p99->v > kUsual + kSecondsPerToken * std::max(0.0, read - kLong) + 1;
+    return fmt::format(" (assumed: first token within {}{}, then {} a token{})", format_seconds(*latency.ttft_p99),
+                       reads_long && !slower ? " for the long prompts" : "", format_seconds(*latency.tpot_p99),
+                       slower ? ": less is not to be had here" : "");
 }
 
 std::string chance_of(const Workload& workload, const Candidate& c) {
@@ -197,7 +203,8 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
     if (!service && objective.budget && c.priced)
         parts.push_back(percent(chance_below(p.usd, objective.budget->dollars())) + " to stay in budget");
     if (service && p.latency_chance >= 0)
-        parts.push_back(percent(p.latency_chance) + " to keep the latency limits" + assumed_limit(objective.latency));
+        parts.push_back(percent(p.latency_chance) + " to keep the latency limits" +
+                        assumed_limit(objective.latency, workload.traffic));
     if (p.memory_bytes.mid > 0 && p.fit_probability < (parts.empty() ? 1.0 : 0.98))
         parts.push_back(percent(p.fit_probability) + " to fit in memory");
     constexpr double kHardlyUsed = 0.3;  // whose advice says the same
@@ -608,6 +615,7 @@ void no_plan(const Plan& plan, const Catalog& catalog, std::string_view file, Sh
         if (!c.why_not_first.empty()) text += "; " + c.why_not_first;
         add(answer, i == 0 ? "nearest" : "or", text);
     }
+    if (const Advice* api = advice_with(plan, {"api-price"})) add(answer, "or buy", api->text);
     answer.lines.push_back(
         {"next", "every size that was refused, and why", fmt::format("stoker plan {} --show rejected", file)});
 }

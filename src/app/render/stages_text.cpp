@@ -126,8 +126,8 @@ std::string render_stages(const std::vector<PlannedStage>& stages, const Catalog
         if (!stage.plan.feasible()) head += ": no plan";
         screen.heading(head);
         if (!stage.plan.feasible()) {
-            for (const char* label : {"because", "nearest"})
-                if (const AnswerLine* line = line_of(answer, label)) screen.labelled(label, line->text);
+            for (const AnswerLine& line : answer.lines)
+                if (line.label != "next") screen.labelled(line.label, line.text);
             continue;
         }
         screen.facts({style.bold(answer.machines), answer.hardware});

@@ -69,6 +69,9 @@ const ApiPrice* price_for(const Workload& workload, std::string_view cloud, doub
 void advise_api_price(const AdviceInput& input, AdviceList& out) {
     const Workload& workload = input.context.workload;
     const Candidate* winner = input.winner();
+    // Who cannot pay for machines asks what else there is.
+    if (winner == nullptr && workload.objective.budget && !input.plan.nearest.empty())
+        winner = input.plan.nearest.data();
     if (winner == nullptr || workload.kind != WorkloadKind::inference || workload.sensitive || !winner->priced ||
         workload.asks_for_capacity() || winner->pricing == Pricing::owned)
         return;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "plan/advice/advice.h"
 
 namespace stoker {
@@ -30,6 +31,11 @@ int attention_kernel(int head) {
     for (const int built : {32, 64, 96, 128, 192, 256})
         if (built >= head) return built;
     return 0;
+}
+
+// Images against texts: each pair is told from the others that are on devices with it.
+bool compares_pairs(const ModelSpec& model) {
+    return model.kind == ModelKind::vit && (model.name.starts_with("clip") || model.name.starts_with("siglip"));
 }
 
 }  // namespace
@@ -109,6 +115,16 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
         share(TimeTerm::gather_comm) + share(TimeTerm::gradient_comm) > 0.2)
         smell("smell-zero1-wide", "ZeRO-1 over all ranks: 2,271 tokens/s/GPU against 3,625 when shared inside the node",
               "shard_group = GPUs of a node");
+    if (compares_pairs(workload.model) && layout.micro_batches > 1) {
+        const double at_once = static_cast<double>(layout.data) * layout.micro_batch;
+        smell(
+            "smell-few-negatives",
+            fmt::format("the loss compares the {} pairs that are on devices at once, not the {} of a step: steps that "
+                        "are accumulated add no negatives",
+                        format_thousands(at_once), format_thousands(layout.global_batch())),
+            "cached gradients (GradCache, a second forward pass), or a batch of what fits at once");
+        out.back().source = "Gao et al., arXiv 2101.06983";
+    }
     if (share(TimeTerm::data_stall) > 0.05)
         smell("smell-starved",
               fmt::format("GPUs wait {:.0f} % of the step for input", 100 * share(TimeTerm::data_stall)),

@@ -82,6 +82,12 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
                                            format_usd(Usd::from_double(static_cast<double>(runs) * p.usd.high)))
                              : ""),
              "for a deadline of them all, divide it by how many follow each other on one machine", ""});
+    if (kind == WorkloadKind::notebook && winner->doubt == "no GPU")
+        out.push_back(
+            {AdviceSeverity::warning, "notebook-without-gpu",
+             fmt::format("it has no GPU: none with one {}",
+                         input.context.workload.objective.budget ? "keeps the budget" : "is left by what is asked"),
+             "where: {accelerators: [nvidia]} without the budget shows what one costs", ""});
     if (kind == WorkloadKind::notebook)
         out.push_back({AdviceSeverity::info, "notebook-stop",
                        "a notebook forgotten over a weekend costs 48 hours: set auto-shutdown or an idle lease; a CPU "

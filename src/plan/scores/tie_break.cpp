@@ -31,10 +31,14 @@ bool ranks_before(const Option& a, const Option& b, Minimize minimize) {
 
 namespace {
 
-// What a choice costs, counting its time, its machines and how little is known of it.
+// What a choice costs, counting its time, its machines and how little is known of it. A fleet is not had by the hour:
+// capacity blocks, reservations and quota are by the day, and its first hours bring it up.
 double eased(const Option& option, double unease, const TieRules& rules) {
+    constexpr int kFleet = 8;
+    constexpr double kDay = 24;
+    const double least_hours = option.gang && option.nodes >= kFleet ? kDay : 1e-6;
     return static_cast<double>(score_cost(option)) * unease *
-           std::pow(std::max(option.hours.mid, 1e-6), rules.time_exponent) *
+           std::pow(std::max(option.hours.mid, least_hours), rules.time_exponent) *
            std::pow(std::max(option.nodes, 1), rules.nodes_exponent);
 }
 

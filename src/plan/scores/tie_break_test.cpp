@@ -72,6 +72,25 @@ TEST(TieBreak, TimeIsWorthALittleMoney) {
     EXPECT_EQ(first({cheap, doubted}), "cheap");
 }
 
+// Quota and capacity for 256 GPUs are had by the day: that 32 machines need three hours of it is no reason to ask for
+// them where two do the same in the time there is. For days of work time counts as it does for any.
+TEST(TieBreak, AFleetIsNotHadByTheHour) {
+    constexpr TieRules kRules{.share = 0.01, .most_for_time = 0.10, .time_exponent = 0.2, .nodes_exponent = 0.1};
+    const auto first = [&](std::vector<Option> all) {
+        settle_ties(all, Minimize::cost, kRules);
+        return std::min_element(all.begin(), all.end(),
+                                [](const Option& a, const Option& b) { return ranks_before(a, b, Minimize::cost); })
+            ->name;
+    };
+    Option fleet = option(100, 3.3, 2020, 32, "fleet"), long_fleet = option(100, 79, 2020, 32, "fleet");
+    EXPECT_EQ(first({fleet, option(102, 65, 2020, 2, "few")}), "fleet");  // replicas come and go one by one
+    fleet.gang = long_fleet.gang = true;
+    EXPECT_EQ(first({fleet, option(102, 65, 2020, 2, "few")}), "few");
+    EXPECT_EQ(first({long_fleet, option(102, 1560, 2020, 2, "few")}), "fleet");
+    EXPECT_EQ(first({option(100, 3.3, 2020, 4, "some"), option(102, 65, 2020, 2, "few")}), "some");
+    EXPECT_EQ(first({fleet, option(111, 65, 2020, 2, "dear")}), "fleet");
+}
+
 // Two machines do for a little more what seven do, and are less to get and to run; not for any price.
 TEST(TieBreak, FewerMachinesAreWorthALittleMoney) {
     constexpr TieRules kRules{.share = 0.03, .most_for_time = 0.10, .time_exponent = 0.2, .nodes_exponent = 0.1};

@@ -121,6 +121,7 @@ private:
         nodes.count = here_ ? 1 : candidate_.nodes;
         nodes.region = node_.cloud == kHere ? "" : candidate_.region;
         nodes.pricing = candidate_.pricing;
+        if (candidate_.spot_service) nodes.kept = candidate_.spot_service->on_demand_nodes;
         nodes.os = workload_.where.os;
         nodes.mig = node_.mig;
         nodes.vcpus = node_.vcpus, nodes.cores = node_.cores;
@@ -152,10 +153,14 @@ private:
         }
         if (node_.cloud == "azure") nodes.disk = disk_of(workload_.disk, catalog_);
         if (nodes.spot())
-            because("nodes.pricing",
-                    fmt::format("where.spot is {}; about {:.1f} evictions are expected",
-                                to_string(workload_.where.spot), candidate_.prediction.checkpoint.expected_evictions),
-                    place_in_file(workload_.where.at, "spot"));
+            because(
+                "nodes.pricing",
+                candidate_.spot_service
+                    ? fmt::format("where.spot is {}; about {:.0f} evictions a month are expected",
+                                  to_string(workload_.where.spot), candidate_.spot_service->evictions)
+                    : fmt::format("where.spot is {}; about {:.1f} evictions are expected",
+                                  to_string(workload_.where.spot), candidate_.prediction.checkpoint.expected_evictions),
+                place_in_file(workload_.where.at, "spot"));
     }
 
     void placement() {

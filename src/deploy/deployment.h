@@ -62,6 +62,8 @@ struct NodeSet {
     int count = 1;
     std::string region, zone;  // zone empty: any
     Pricing pricing = Pricing::on_demand;
+    int kept = 0;             // of `count`: had on demand and never taken away, where the others are spot
+    bool one_of_two = false;  // a part of a service whose other nodes are had the other way (render/pools.h)
     std::string os = "linux";
     int vcpus = 0, cores = 0;  // of one node, as all of these
     double memory_bytes = 0;

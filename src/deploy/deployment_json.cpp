@@ -57,6 +57,7 @@ Json nodes_json(const NodeSet& nodes) {
     JsonObject out;
     out.text("cloud", nodes.cloud).text("machine", nodes.machine).set("count", nodes.count);
     out.text("region", nodes.region).text("zone", nodes.zone).text("pricing", to_string(nodes.pricing));
+    out.number("on_demand", nodes.kept);
     out.text("os", nodes.os).number("vcpus", nodes.vcpus).number("cores", nodes.cores);
     out.number("memory_bytes", nodes.memory_bytes).text("gpu", nodes.gpu).text("gpu_vendor", nodes.gpu_vendor);
     out.number("gpus", nodes.gpus).number("gpu_memory_bytes", nodes.gpu_memory_bytes);

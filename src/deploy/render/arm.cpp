@@ -8,6 +8,7 @@
 #include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
 #include "deploy/render/kube_front.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/private_endpoints.h"
 #include "deploy/render/scale_set_scaling.h"
 #include "deploy/render/targets.h"
@@ -336,6 +337,10 @@ Json scale_set(const AzureShape& s) {
         properties.set("overprovision", false).set("upgradePolicy", Json::object().set("mode", "Manual"));
     else
         properties.set("platformFaultDomainCount", 1);
+    if (s.kept > 0)
+        properties.set(
+            "priorityMixPolicy",
+            Json::object().set("baseRegularPriorityCount", s.kept).set("regularPriorityPercentageAboveBase", 0));
     properties.set("virtualMachineProfile", std::move(profile));
     Json depends = arm_list(Json(net_id(s)));
     if (s.neighbours) {
@@ -379,43 +384,39 @@ void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
                                               .set("apiServerAccessProfile", std::move(access))
                                               .set("networkProfile", std::move(network))
                                               .set("agentPoolProfiles", arm_list(std::move(system)))));
-    Json pool = Json::object()
-                    .set("mode", "User")
-                    .set("vmSize", s.size)
-                    .set("osType", "Linux")
-                    .set("count", d.kind == WorkloadKind::inference ? s.count : 0)
-                    .set("enableAutoScaling", true)
-                    .set("minCount", 0)
-                    .set("maxCount", s.count);
-    Json depends =
-        arm_list(Json(fmt::format("[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name)));
-    if (s.neighbours) {
-        pool.set("proximityPlacementGroupID", neighbours_id(s));
-        depends.push(neighbours_id(s));
+    const std::string cluster = fmt::format("[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name);
+    const auto add_pool = [&](std::string_view name, bool stays, Json depends, Json properties) {
+        Json pool = Json::object()
+                        .set("type", "Microsoft.ContainerService/managedClusters/agentPools")
+                        .set("apiVersion", kAks)
+                        .set("name", fmt::format("{}/{}", s.name, name));
+        if (stays) pool.set("comments", std::string(kPoolStays));
+        resources.push(pool.set("dependsOn", std::move(depends)).set("properties", std::move(properties)));
+    };
+    const auto fixed_pool = [](const std::string& size, int count) {
+        return Json::object().set("mode", "User").set("vmSize", size).set("osType", "Linux").set("count", count);
+    };
+    const auto pool_of = [&](const std::string& size, int count, int least, int most) {
+        Json pool = fixed_pool(size, count);
+        pool.set("enableAutoScaling", true).set("minCount", least).set("maxCount", most);
+        return pool;
+    };
+    for (const AzureShape& part : azure_pools(d)) {
+        const int count = d.kind == WorkloadKind::inference ? part.count : 0;
+        Json pool = part.stays ? fixed_pool(s.size, count) : pool_of(s.size, count, 0, part.count);
+        Json depends = arm_list(Json(cluster));
+        if (s.neighbours) {
+            pool.set("proximityPlacementGroupID", neighbours_id(s));
+            depends.push(neighbours_id(s));
+        }
+        if (s.gpu) pool.set("nodeTaints", arm_list(Json("sku=gpu:NoSchedule")));
+        if (part.spot)
+            pool.set("scaleSetPriority", "Spot").set("scaleSetEvictionPolicy", "Delete").set("spotMaxPrice", -1);
+        add_pool(part.pool, part.stays, std::move(depends), std::move(pool));
     }
-    if (s.gpu) pool.set("nodeTaints", arm_list(Json("sku=gpu:NoSchedule")));
-    if (s.spot) pool.set("scaleSetPriority", "Spot").set("scaleSetEvictionPolicy", "Delete").set("spotMaxPrice", -1);
-    Json out = Json::object()
-                   .set("type", "Microsoft.ContainerService/managedClusters/agentPools")
-                   .set("apiVersion", kAks)
-                   .set("name", s.name + "/" + s.pool);
-    resources.push(out.set("dependsOn", std::move(depends)).set("properties", std::move(pool)));
-    if (!d.front || d.front->machine.empty()) return;
-    resources.push(
-        Json::object()
-            .set("type", "Microsoft.ContainerService/managedClusters/agentPools")
-            .set("apiVersion", kAks)
-            .set("name", fmt::format("{}/{}", s.name, kFrontPool))
-            .set("dependsOn", arm_list(Json(fmt::format(
-                                  "[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name))))
-            .set("properties", Json::object()
-                                   .set("mode", "User")
-                                   .set("vmSize", d.front->machine)
-                                   .set("osType", "Linux")
-                                   .set("count", d.front->machines)
-                                   .set("enableAutoScaling", true)
-                                   .set("minCount", d.front->least)
-                                   .set("maxCount", d.front->most_machines)));
+    if (d.front && !d.front->machine.empty())
+        add_pool(kFrontPool, false, arm_list(Json(cluster)),
+                 pool_of(d.front->machine, d.front->machines, d.front->least, d.front->most_machines));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "deploy/render/kube_cluster.h"
 #include "deploy/render/kube_front.h"
 #include "deploy/render/kube_pod.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/private_endpoints.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/scale_set_scaling.h"
@@ -142,7 +143,10 @@ std::string az_network(const AzureShape& s) {
 }
 
 std::string az_spot(const AzureShape& s) {
-    return s.spot ? " \\\n    --priority Spot --eviction-policy Delete --max-price -1" : "";
+    if (!s.spot) return "";
+    return " \\\n    --priority Spot --eviction-policy Delete --max-price -1" +
+           (s.kept > 0 ? fmt::format(" \\\n    --regular-priority-count {} --regular-priority-percentage 0", s.kept)
+                       : std::string());
 }
 
 std::string az_image(const AzureShape& s) {
@@ -364,17 +368,22 @@ std::string az_cluster(const Deployment& d, const AzureShape& s, bool scaled) {
     out += az_neighbours(s);
     if (!s.infiniband && has_rdma(s.size))
         out += "# stoker: ignore[NET016] reason=\"no replica or job spans nodes, so that InfiniBand is not used\"\n";
-    out += fmt::format(
-        "# 4. The pool: from none to what the plan counts on. Idle GPU nodes go.\n"
-        "az aks nodepool add -g \"$group\" --cluster-name {} -n {} --node-vm-size {} --enable-cluster-autoscaler \\\n"
-        "    --min-count {} --max-count {} --node-count {}",
-        s.name, s.pool, s.size, 0, s.count, d.kind == WorkloadKind::inference ? s.count : 0);
-    if (s.neighbours)
-        out += fmt::format(" \\\n    --ppg \"$(az ppg show -g \"$group\" -n {}-ppg --query id -o tsv)\"", s.name);
-    if (s.gpu) out += " \\\n    --node-taints sku=gpu:NoSchedule";
-    if (s.gpu && d.nodes.gpu_vendor != "NVIDIA") out += " --gpu-driver none";
-    if (s.spot) out += " \\\n    --priority Spot --eviction-policy Delete --spot-max-price -1";
-    out += "\n";
+    for (const AzureShape& pool : azure_pools(d)) {
+        out += pool.stays ? fmt::format("# 4. The nodes that stay: as many, always.\n# {}\n", kPoolStays)
+                          : std::string("# 4. The pool: from none to what the plan counts on. Idle GPU nodes go.\n");
+        out += fmt::format("az aks nodepool add -g \"$group\" --cluster-name {} -n {} --node-vm-size {}", s.name,
+                           pool.pool, s.size);
+        if (!pool.stays)
+            out += fmt::format(" --enable-cluster-autoscaler \\\n    --min-count 0 --max-count {}", pool.count);
+        out += fmt::format("{} --node-count {}", pool.stays ? " \\\n   " : "",
+                           d.kind == WorkloadKind::inference ? pool.count : 0);
+        if (s.neighbours)
+            out += fmt::format(" \\\n    --ppg \"$(az ppg show -g \"$group\" -n {}-ppg --query id -o tsv)\"", s.name);
+        if (s.gpu) out += " \\\n    --node-taints sku=gpu:NoSchedule";
+        if (s.gpu && d.nodes.gpu_vendor != "NVIDIA") out += " --gpu-driver none";
+        if (pool.spot) out += " \\\n    --priority Spot --eviction-policy Delete --spot-max-price -1";
+        out += "\n";
+    }
     if (d.front && !d.front->machine.empty())
         out += fmt::format(
             "# What stands before the model has a pool without GPUs, and grows apart from it.\n"
@@ -414,7 +423,9 @@ std::vector<FileToWrite> az_script_files(const Deployment& d, bool scaled) {
     else
         out += "from=${FROM:?CIDR of the addresses that may reach its machines}\n";
     if (keyed) out += "key=${SSH_KEY:?file of your public SSH key}\n";
-    out += "\n" + az_quota(s) + az_group(s);
+    out += "\n";
+    for (const AzureShape& pool : azure_pools(d)) out += az_quota(pool);
+    out += az_group(s);
     std::vector<FileToWrite> files;
     if (s.kind == AzureKind::cluster) {
         out += az_cluster(d, s, scaled);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "deploy/render/engine_flags.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/words.h"
 
@@ -117,11 +118,25 @@ AzureShape azure_shape(const Deployment& d) {
     if (out.kind == AzureKind::scale_set && !out.infiniband && !out.guarded && d.serving &&
         d.kind == WorkloadKind::inference && d.serving->nodes_per_replica == 1 && nodes.gpu_vendor == "NVIDIA") {
         out.least = nodes.placement == NodePlacement::apart ? 2 : 1;
+        out.least = std::max(out.least, nodes.kept);
         if (out.least >= out.count) out.least = 0;
     }
+    if (out.kind == AzureKind::scale_set && out.spot && !out.infiniband) out.kept = nodes.kept;
     out.off_at_night = d.kind == WorkloadKind::notebook;
     if (nodes.disk && nodes.disk->gib > 0)
         out.disk_type = disk_sku(nodes.disk->type), out.disk_gib = static_cast<std::int64_t>(nodes.disk->gib);
+    return out;
+}
+
+std::vector<AzureShape> azure_pools(const Deployment& d) {
+    std::vector<AzureShape> out;
+    for (const Deployment& pool : pools_of(d)) {
+        AzureShape shape = azure_shape(pool);
+        shape.kind = azure_shape(d).kind;
+        shape.stays = !pool_suffix(pool).empty();
+        if (shape.stays) shape.pool += "stays";
+        out.push_back(std::move(shape));
+    }
     return out;
 }
 

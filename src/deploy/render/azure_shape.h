@@ -32,6 +32,8 @@ struct AzureShape {
     std::string disk_type;  // Premium_LRS; empty: no data disk
     std::int64_t disk_gib = 0;
     std::string pool;                  // of AKS: at most 12 letters and digits
+    int kept = 0;                      // of a scale set on spot: so many are on demand, and stay
+    bool stays = false;                // a pool beside one on spot (render/pools.h)
     std::int64_t vcpus = 0;            // of all machines: what their family's quota has to leave
     std::int64_t budget_usd = 0;       // a month, as the plan counts; 0: no price is known
     bool guarded = false;              // sensitive data: no public address, and a firewall on the way out
@@ -43,6 +45,8 @@ struct AzureShape {
 };
 
 AzureShape azure_shape(const Deployment& deployment);
+// Of a service on spot above replicas that stay: the shape of each part, what stays first. Else the one.
+std::vector<AzureShape> azure_pools(const Deployment& deployment);
 // Why these machines are not Azure's, or not described by it; empty: they are.
 std::string azure_refusal(const Deployment& deployment);
 

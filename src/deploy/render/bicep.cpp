@@ -31,6 +31,7 @@ constexpr auto kReasons = std::to_array<BicepReason>({
     {"nodeTaints", "Pods that need no GPU stay off the GPU nodes."},
     {"minCount", "Idle GPU nodes go, down to none."},
     {"priority", "Spot: taken back with 30 s of notice; -1 pays up to the list price."},
+    {"priorityMixPolicy", "So many are on demand, and stay when the others are taken."},
     {"authorizedIPRanges", "The API server answers your addresses only."},
     {"notifications", "It tells the owners, and stops nothing."},
     {"natGateway",

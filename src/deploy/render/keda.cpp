@@ -4,6 +4,7 @@
 
 #include "deploy/render/kube_front.h"
 #include "deploy/render/kubernetes.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -27,9 +28,14 @@ std::string pod_monitor(const Deployment& d, const std::string& name) {
 std::string scaled_object(const Deployment& d, const ScalingSignal& signal, std::string_view prometheus,
                           std::string_view space) {
     const std::string name = dns_label(d.name, 50);
+    const int replicas = elastic_pool(d).serving->replicas, kept = d.serving->replicas - replicas;
+    std::string query = fmt::format("sum({}{{{}pod=~\"{}-.*\"}})", signal.metric,
+                                    space.empty() ? "" : fmt::format("namespace=\"{}\",", space), name);
+    // Those that stay carry their part.
+    if (kept > 0) query = fmt::format("clamp_min({} - {:.0f}, 0)", query, kept * signal.most_in_flight);
     return fmt::format(
         "---\n# Of all replicas together, divided by what one carries within the limits ({0:.0f} in flight, from the\n"
-        "# plan): so many replicas there are. {1} are what the load of the file takes, and never more are started.\n"
+        "# plan): so many replicas there are. {1}{8} are what the load of the file takes, and never more are started.\n"
         "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\n{2}{7}spec:\n"
         "  scaleTargetRef: {{name: {3}}}\n  minReplicaCount: {4}\n  maxReplicaCount: {1}\n"
         "  pollingInterval: 15\n"
@@ -39,10 +45,9 @@ std::string scaled_object(const Deployment& d, const ScalingSignal& signal, std:
         "        # A replica takes minutes to load: none is given up for a short lull.\n"
         "        scaleDown: {{stabilizationWindowSeconds: 900}}\n"
         "  triggers:\n  - type: prometheus\n{5}"
-        "      query: sum({6}{{{8}pod=~\"{3}-.*\"}})\n      threshold: \"{0:.0f}\"\n",
-        signal.most_in_flight, d.serving->replicas, manifest_metadata(d, name), name, signal.least,
-        indented(prometheus, "    "), signal.metric, space.empty() ? "" : fmt::format("  namespace: {}\n", space),
-        space.empty() ? "" : fmt::format("namespace=\"{}\",", space));
+        "      query: {6}\n      threshold: \"{0:.0f}\"\n",
+        signal.most_in_flight, replicas, manifest_metadata(d, name), name, signal.least, indented(prometheus, "    "),
+        query, space.empty() ? "" : fmt::format("  namespace: {}\n", space), beside_words(d));
 }
 
 std::string keda_refusal(const Deployment& d) {

@@ -8,6 +8,7 @@
 #include "deploy/render/kube_front.h"
 #include "deploy/render/kube_pod.h"
 #include "deploy/render/kubernetes.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/words.h"
 
@@ -323,19 +324,23 @@ std::string blob_weights(const Deployment& d, const std::string& name) {
 
 std::string azure_service_patches(const Deployment& d, const std::string& name) {
     if (!is_service(d) || d.serving->nodes_per_replica > 1) return "";
-    return fmt::format(
-               "# The claim in the place of an empty folder.\n"
-               "- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata: {{name: {0}}}\n"
-               "    spec:\n      template:\n        spec:\n          volumes:\n"
-               "          - name: weights\n            emptyDir: null\n"
-               "            persistentVolumeClaim: {{claimName: {0}-weights}}\n"
+    std::string claims = "# The claim in the place of an empty folder.\n";
+    for (const Deployment& pool : pools_of(d))
+        claims += fmt::format(
+            "- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata: {{name: {0}{1}}}\n"
+            "    spec:\n      template:\n        spec:\n          volumes:\n"
+            "          - name: weights\n            emptyDir: null\n"
+            "            persistentVolumeClaim: {{claimName: {0}-weights}}\n",
+            name, pool_suffix(pool));
+    return claims +
+           fmt::format(
                "# Behind a load balancer of the network, not of the internet: who calls from outside comes through "
                "your\n"
                "# gateway.\n"
-               "- patch: |-\n    apiVersion: v1\n    kind: Service\n    metadata:\n      name: {1}\n"
+               "- patch: |-\n    apiVersion: v1\n    kind: Service\n    metadata:\n      name: {}\n"
                "      annotations: {{service.beta.kubernetes.io/azure-load-balancer-internal: \"true\"}}\n"
                "    spec: {{type: LoadBalancer}}\n",
-               name, d.front ? front_name(d) : name) +
+               d.front ? front_name(d) : name) +
            (!d.front || d.front->machine.empty()
                 ? ""
                 : fmt::format("# In the pool of its own (AKS labels the nodes of each with its name).\n"

@@ -100,7 +100,17 @@ std::string placing(const Deployment& d) {
     if (d.nodes.cloud != "on-prem")
         selector += fmt::format("  node.kubernetes.io/instance-type: {}\n", yaml_word(d.nodes.machine));
     if (d.nodes.cloud == "azure" && d.nodes.spot()) selector += "  kubernetes.azure.com/scalesetpriority: spot\n";
+    // Where a pool's nodes carry no taint of their own, pods of the other would go there.
+    if (d.nodes.one_of_two && d.nodes.cloud == "aws")
+        selector += fmt::format("  eks.amazonaws.com/capacityType: {}\n", d.nodes.spot() ? "SPOT" : "ON_DEMAND");
+    if (d.nodes.one_of_two && d.nodes.cloud == "gcp" && d.nodes.spot())
+        selector += "  cloud.google.com/gke-spot: \"true\"\n";
     if (!selector.empty()) out += "nodeSelector:\n" + selector;
+    if (d.nodes.one_of_two && d.nodes.cloud == "gcp" && !d.nodes.spot())
+        out +=
+            "affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      "
+            "nodeSelectorTerms:\n"
+            "      - matchExpressions: [{key: cloud.google.com/gke-spot, operator: DoesNotExist}]\n";
     if (devices_of_pod(d) == 0) return out;
     out += "tolerations:\n";
     if (d.nodes.cloud == "azure")

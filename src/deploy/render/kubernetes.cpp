@@ -8,6 +8,7 @@
 #include "deploy/render/kube_front.h"
 #include "deploy/render/kube_pod.h"
 #include "deploy/render/kubernetes.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -16,6 +17,21 @@ namespace {
 
 std::string metadata(const Deployment& d, std::string_view name) {
     return fmt::format("metadata:\n  name: {}\n  labels:\n{}", name, indented(labels(d), "    "));
+}
+
+// What tells the pods of one of two pools from the other's; empty: there is one.
+std::string_view pool_word(const Deployment& d) {
+    return !d.nodes.one_of_two ? "" : d.nodes.spot() ? "spot" : "on-demand";
+}
+
+std::string pool_label(const Deployment& d) {
+    return d.nodes.one_of_two ? fmt::format("app.kubernetes.io/component: {}\n", pool_word(d)) : "";
+}
+
+// The pods of a service, or of one of its pools.
+std::string pods_selected(const Deployment& d) {
+    return fmt::format("matchLabels: {{app.kubernetes.io/name: {}{}}}", dns_label(d.name, 50),
+                       d.nodes.one_of_two ? fmt::format(", app.kubernetes.io/component: {}", pool_word(d)) : "");
 }
 
 std::string headless_service(const Deployment& d) {
@@ -58,21 +74,25 @@ std::string replicas_apart(const Deployment& d) {
            fmt::format(
                "topologySpreadConstraints:\n"
                "- maxSkew: 1\n  topologyKey: kubernetes.io/hostname\n  whenUnsatisfiable: DoNotSchedule\n"
-               "  labelSelector: {{matchLabels: {{app.kubernetes.io/name: {}}}}}\n",
-               dns_label(d.name, 50));
+               "  labelSelector: {{{}}}\n",
+               pods_selected(d));
 }
 
 std::string deployment_of(const Deployment& d, std::string_view engine) {
-    const std::string name = dns_label(d.name, 50);
+    const std::string name = dns_label(d.name, 50) + std::string(pool_suffix(d));
     const ServingWork& work = *d.serving;
-    std::string out = "apiVersion: apps/v1\nkind: Deployment\n" + metadata(d, name) + "spec:\n";
-    out += fmt::format("  replicas: {}\n  selector: {{matchLabels: {{app.kubernetes.io/name: {}}}}}\n", work.replicas,
-                       name);
+    std::string out;
+    if (d.nodes.one_of_two)
+        out += d.nodes.spot() ? "# The replicas on spot: they go with their nodes, and come back when there are some.\n"
+                              : "# The replicas that stay, whatever is taken away.\n";
+    out += "apiVersion: apps/v1\nkind: Deployment\n" + metadata(d, name) + "spec:\n";
+    out += fmt::format("  replicas: {}\n  selector: {{{}}}\n", work.replicas, pods_selected(d));
     out +=
         "  # No GPU is free for a replica more than planned: one goes before its successor comes.\n"
         "  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}\n"
         "  progressDeadlineSeconds: 3600\n";
-    out += "  template:\n    metadata:\n      labels:\n" + indented(labels(d), "        ") + "    spec:\n";
+    out +=
+        "  template:\n    metadata:\n      labels:\n" + indented(labels(d) + pool_label(d), "        ") + "    spec:\n";
     return out + indented(replicas_apart(d) + pod_spec(d, serving_pod(d, engine)), "      ");
 }
 
@@ -91,12 +111,13 @@ std::string autoscaler(const Deployment& d) {
     if (!signal) return "";
     const std::string name = dns_label(d.name, 50);
     const auto& [metric, in_flight, least] = *signal;
+    const int replicas = elastic_pool(d).serving->replicas;
     return fmt::format(
         "---\n# Requests in flight, not CPU: a busy GPU shows on no CPU. {} comes from the engine's own metrics "
         "through\n"
         "# prometheus-adapter; without it the number stays as it is (the target keda brings what it needs). {:.0f} in\n"
         "# flight is the most that the plan lets a replica carry within the limits;\n"
-        "# {} replicas are what it costs at the load that the file asks for, and never more are started.\n"
+        "# {} replicas{} are what it costs at the load that the file asks for, and never more are started.\n"
         "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\n{}spec:\n"
         "  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: {}}}\n"
         "  minReplicas: {}\n  maxReplicas: {}\n"
@@ -104,7 +125,7 @@ std::string autoscaler(const Deployment& d) {
         "      target: {{type: AverageValue, averageValue: \"{:.0f}\"}}\n"
         "  behavior:\n    # A replica takes minutes to load: none is given up for a short lull.\n"
         "    scaleDown: {{stabilizationWindowSeconds: 900}}\n",
-        metric, in_flight, d.serving->replicas, metadata(d, name), name, least, d.serving->replicas, metric, in_flight);
+        metric, in_flight, replicas, beside_words(d), metadata(d, name), name, least, replicas, metric, in_flight);
 }
 
 // Several nodes a replica: the leader answers, the others follow it (LeaderWorkerSet, a CRD of kubernetes-sigs/lws).
@@ -126,21 +147,24 @@ std::string leader_worker_set(const Deployment& d, std::string_view engine) {
     worker.probe.clear(), worker.port.clear();
     const auto part = [&](const char* key, const PodToWrite& each) {
         return fmt::format("    {}:\n      metadata:\n        labels:\n{}          role: {}\n      spec:\n{}", key,
-                           indented(labels(d), "          "), std::string_view(key).substr(0, 6),
+                           indented(labels(d) + pool_label(d), "          "), std::string_view(key).substr(0, 6),
                            indented(pod_spec(d, each), "        "));
     };
     return fmt::format(
                "# A replica takes {} nodes, started and restarted together: LeaderWorkerSet of kubernetes-sigs/lws.\n"
                "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\n{}spec:\n  replicas: {}\n"
                "  leaderWorkerTemplate:\n    size: {}\n    restartPolicy: RecreateGroupOnPodRestart\n",
-               work.nodes_per_replica, metadata(d, dns_label(d.name, 50)), work.replicas, work.nodes_per_replica) +
+               work.nodes_per_replica, metadata(d, dns_label(d.name, 50) + std::string(pool_suffix(d))), work.replicas,
+               work.nodes_per_replica) +
            part("leaderTemplate", pod) + part("workerTemplate", worker);
 }
 
 std::string serving_manifests(const Deployment& d, bool scaled) {
     const std::string engine = engine_of(d);
     if (d.serving->nodes_per_replica > 1) {
-        std::string out = leader_worker_set(d, engine) + "---\n" + service_of(d);
+        std::string out;
+        for (const Deployment& pool : pools_of(d)) out += leader_worker_set(pool, engine) + "---\n";
+        out += service_of(d);
         // Only leaders answer.
         const std::string selector = fmt::format("selector:\n    app.kubernetes.io/name: {}\n", dns_label(d.name, 50));
         return out.replace(out.rfind(selector), selector.size(), selector + "    role: leader\n") + front_manifests(d);
@@ -155,16 +179,19 @@ std::string manifest_metadata(const Deployment& d, std::string_view name) {
 }
 
 std::optional<ScalingSignal> scaling_signal(const Deployment& d) {
+    const Deployment part = elastic_pool(d);
     ScalingSignal signal{.metric = std::string(running_metric(engine_of(d))),
                          .most_in_flight = d.prediction.serving ? most_in_flight(d) : 0,
-                         .least = d.nodes.placement == NodePlacement::apart ? 2 : 1};
-    if (d.serving->replicas < 2 || !(signal.most_in_flight >= 1) || signal.metric.empty()) return std::nullopt;
-    if (signal.least >= d.serving->replicas) return std::nullopt;
+                         .least = d.nodes.placement == NodePlacement::apart && !part.nodes.one_of_two ? 2 : 1};
+    if (part.serving->replicas < 2 || !(signal.most_in_flight >= 1) || signal.metric.empty()) return std::nullopt;
+    if (signal.least >= part.serving->replicas) return std::nullopt;
     return signal;
 }
 
 std::string service_manifests(const Deployment& d) {
-    return deployment_of(d, engine_of(d)) + "---\n" + service_of(d) + disruption_budget(d);
+    std::string out;
+    for (const Deployment& pool : pools_of(d)) out += deployment_of(pool, engine_of(d)) + "---\n";
+    return out + service_of(d) + disruption_budget(d);
 }
 
 std::string indexed_job(const Deployment& d, std::string_view more_labels, bool suspended) {

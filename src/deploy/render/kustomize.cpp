@@ -5,6 +5,7 @@
 #include "deploy/render/kube_cluster.h"
 #include "deploy/render/kube_front.h"
 #include "deploy/render/kubernetes.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -19,7 +20,8 @@ std::string overlay(const Deployment& d, const std::string& name, std::string_vi
     if (stage != "test" || !d.serving || d.kind != WorkloadKind::inference) return out;
     const std::string model = dns_label(d.name, 50);
     std::vector<std::string> single, scaled;
-    if (d.serving->nodes_per_replica == 1) single.push_back(model);
+    for (const Deployment& pool : pools_of(d))
+        if (d.serving->nodes_per_replica == 1) single.push_back(model + std::string(pool_suffix(pool)));
     // Their least is more than one.
     if (d.serving->nodes_per_replica == 1 && autoscaler && scaling_signal(d)) scaled.push_back(model);
     if (d.front) single.push_back(front_name(d)), scaled.push_back(front_name(d));

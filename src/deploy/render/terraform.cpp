@@ -12,6 +12,7 @@
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/first_boot.h"
 #include "deploy/render/kube_cluster.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
@@ -106,32 +107,42 @@ std::string aws_cluster(const Deployment& d) {
         "# Without it network policies that are applied do nothing.\nresource \"aws_eks_addon\" \"network\" {\n"
         "  cluster_name = aws_eks_cluster.work.name\n  addon_name = \"vpc-cni\"\n"
         "  configuration_values = jsonencode({ enableNetworkPolicy = \"true\" })\n}\n\n";
-    out += fmt::format(
-        "resource \"aws_eks_node_group\" \"work\" {{\n  cluster_name    = aws_eks_cluster.work.name\n"
-        "  node_group_name = \"{}\"\n  node_role_arn   = aws_iam_role.nodes.arn\n  subnet_ids      = var.subnets\n"
-        "  instance_types  = [\"{}\"]\n",
-        d.nodes.gpus > 0 ? "gpu" : "work", d.nodes.machine);
-    if (d.nodes.gpus > 0)
-        out += fmt::format("  # The image with the vendor's driver.\n  ami_type = \"{}\"\n",
-                           d.nodes.gpu_vendor == "AWS" ? "AL2023_x86_64_NEURON" : "AL2023_x86_64_NVIDIA");
-    if (d.nodes.spot()) out += "  capacity_type   = \"SPOT\"\n";
-    out += fmt::format("  # {}\n  disk_size = {}\n", kSystemDisk, system_disk_gib(d));
-    out += fmt::format(
-        "\n  # From none to what the plan counts on; an autoscaler, or you, sets how many are there.\n"
-        "  scaling_config {{\n    desired_size = {}\n    min_size     = 0\n    max_size     = {}\n  }}\n",
-        d.kind == WorkloadKind::inference ? d.nodes.count : 0, d.nodes.count);
-    if (d.nodes.gpus > 0)
-        out += fmt::format(
-            "\n  # Pods that need no device stay off these nodes.\n  taint {{\n    key    = \"{}\"\n    value  = "
-            "\"present\"\n    effect = \"NO_SCHEDULE\"\n  }}\n",
-            resource_of_vendor(d.nodes.gpu_vendor));
     const std::string end =
         "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [scaling_config[0].desired_size]\n  "
         "}\n"
         "\n  depends_on = [\n    aws_iam_role_policy_attachment.worker,\n    "
         "aws_iam_role_policy_attachment.network,\n"
         "    aws_iam_role_policy_attachment.images,\n  ]\n}\n";
-    out += end;
+    std::string between;
+    for (const Deployment& pool : pools_of(d)) {
+        const bool stays = !pool_suffix(pool).empty();
+        out += between;
+        between = "\n";
+        if (stays) out += fmt::format("# {}\n", kPoolStays);
+        out += fmt::format(
+            "resource \"aws_eks_node_group\" \"{}\" {{\n  cluster_name    = aws_eks_cluster.work.name\n"
+            "  node_group_name = \"{}\"\n  node_role_arn   = aws_iam_role.nodes.arn\n  subnet_ids      = var.subnets\n"
+            "  instance_types  = [\"{}\"]\n",
+            stays ? "stays" : "work", (d.nodes.gpus > 0 ? "gpu" : "work") + std::string(pool_suffix(pool)),
+            d.nodes.machine);
+        if (d.nodes.gpus > 0)
+            out += fmt::format("  # The image with the vendor's driver.\n  ami_type = \"{}\"\n",
+                               d.nodes.gpu_vendor == "AWS" ? "AL2023_x86_64_NEURON" : "AL2023_x86_64_NVIDIA");
+        if (pool.nodes.spot()) out += "  capacity_type   = \"SPOT\"\n";
+        out += fmt::format("  # {}\n  disk_size = {}\n", kSystemDisk, system_disk_gib(d));
+        out += fmt::format(
+            "\n  # {}\n  scaling_config {{\n    desired_size = {}\n    min_size     = {}\n    max_size     = {}\n  "
+            "}}\n",
+            stays ? "They stay when those on spot are taken."
+                  : "From none to what the plan counts on; an autoscaler, or you, sets how many are there.",
+            d.kind == WorkloadKind::inference ? pool.nodes.count : 0, stays ? pool.nodes.count : 0, pool.nodes.count);
+        if (d.nodes.gpus > 0)
+            out += fmt::format(
+                "\n  # Pods that need no device stay off these nodes.\n  taint {{\n    key    = \"{}\"\n    value  = "
+                "\"present\"\n    effect = \"NO_SCHEDULE\"\n  }}\n",
+                resource_of_vendor(d.nodes.gpu_vendor));
+        out += end;
+    }
     if (!d.front || d.front->machine.empty()) return out;
     return out +
            fmt::format(
@@ -167,39 +178,56 @@ std::string gcp_cluster(const Deployment& d) {
         "  # Without a data plane that knows network policies, those that are applied do nothing.\n"
         "  datapath_provider = \"ADVANCED_DATAPATH\"\n\n"
         "  # The API server answers your addresses only.\n  master_authorized_networks_config {{\n    cidr_blocks "
-        "{{\n      cidr_block = var.from\n    }}\n  }}\n{4}}}\n\n"
+        "{{\n      cidr_block = var.from\n    }}\n  }}\n{1}}}\n\n"
         "resource \"google_container_node_pool\" \"system\" {{\n  name       = \"system\"\n  cluster    = "
         "google_container_cluster.work.name\n  location   = var.zone\n  node_count = 1\n\n"
-        "  node_config {{\n    machine_type = \"e2-standard-4\"\n  }}\n}}\n\n"
-        "resource \"google_container_node_pool\" \"work\" {{\n  name     = \"{1}\"\n  cluster  = "
-        "google_container_cluster.work.name\n  location = var.zone\n"
-        "  initial_node_count = {2}\n\n"
-        "  # Idle GPU nodes go, down to none.\n  autoscaling {{\n    min_node_count = 0\n    max_node_count = {3}\n  "
-        "}}\n\n",
-        name, d.nodes.gpus > 0 ? "gpu" : "work", d.kind == WorkloadKind::inference ? d.nodes.count : 0, d.nodes.count,
+        "  node_config {{\n    machine_type = \"e2-standard-4\"\n  }}\n}}\n\n",
+        name,
         d.sensitive
             ? "\n  # The data is sensitive: neither the API server nor a node has a public address.\n"
               "  private_cluster_config {\n    enable_private_nodes    = true\n    enable_private_endpoint = true\n"
               "    master_ipv4_cidr_block  = \"172.16.0.0/28\"\n  }\n\n  ip_allocation_policy {}\n"
             : "");
-    out += fmt::format(
-        "  node_config {{\n    machine_type = \"{}\"\n    # {}\n    disk_type    = \"pd-ssd\"\n    disk_size_gb = {}\n",
-        d.nodes.machine, kSystemDisk, system_disk_gib(d));
-    if (d.nodes.spot()) out += "    spot = true\n";
-    if (d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA") {
-        if (const std::string type = gke_accelerator(d.nodes.machine); !type.empty())
+    std::string between;
+    for (const Deployment& pool : pools_of(d)) {
+        const bool stays = !pool_suffix(pool).empty();
+        out += between;
+        between = "\n";
+        if (stays) out += fmt::format("# {}\n", kPoolStays);
+        out += fmt::format(
+            "resource \"google_container_node_pool\" \"{}\" {{\n  name     = \"{}\"\n  cluster  = "
+            "google_container_cluster.work.name\n  location = var.zone\n"
+            "  {} = {}\n\n",
+            stays ? "stays" : "work", (d.nodes.gpus > 0 ? "gpu" : "work") + std::string(pool_suffix(pool)),
+            stays ? "node_count" : "initial_node_count", d.kind == WorkloadKind::inference ? pool.nodes.count : 0);
+        if (!stays)
             out += fmt::format(
-                "\n    # GKE puts in the driver where it is asked for with the devices.\n    guest_accelerator {{\n    "
-                "  type  = "
-                "\"{}\"\n      count = {:g}\n\n      gpu_driver_installation_config {{\n        gpu_driver_version = "
-                "\"DEFAULT\"\n      }}\n    }}\n",
-                type, d.nodes.gpus);
-        out +=
-            "\n    # Pods that need no device stay off these nodes.\n    taint {\n      key    = \"nvidia.com/gpu\"\n  "
-            "    "
-            "value  = \"present\"\n      effect = \"NO_SCHEDULE\"\n    }\n";
+                "  # Idle GPU nodes go, down to none.\n  autoscaling {{\n    min_node_count = 0\n    max_node_count = "
+                "{}\n  }}\n\n",
+                pool.nodes.count);
+        out += fmt::format(
+            "  node_config {{\n    machine_type = \"{}\"\n    # {}\n    disk_type    = \"pd-ssd\"\n    disk_size_gb = "
+            "{}\n",
+            d.nodes.machine, kSystemDisk, system_disk_gib(d));
+        if (pool.nodes.spot()) out += "    spot = true\n";
+        if (d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA") {
+            if (const std::string type = gke_accelerator(d.nodes.machine); !type.empty())
+                out += fmt::format(
+                    "\n    # GKE puts in the driver where it is asked for with the devices.\n    guest_accelerator "
+                    "{{\n    "
+                    "  type  = "
+                    "\"{}\"\n      count = {:g}\n\n      gpu_driver_installation_config {{\n        gpu_driver_version "
+                    "= "
+                    "\"DEFAULT\"\n      }}\n    }}\n",
+                    type, d.nodes.gpus);
+            out +=
+                "\n    # Pods that need no device stay off these nodes.\n    taint {\n      key    = "
+                "\"nvidia.com/gpu\"\n  "
+                "    "
+                "value  = \"present\"\n      effect = \"NO_SCHEDULE\"\n    }\n";
+        }
+        out += "  }\n}\n";
     }
-    out += "  }\n}\n";
     return d.sensitive ? out + "\n" + gcp_way_out(name, "\"default\"") : out;
 }
 
@@ -236,30 +264,39 @@ std::string aws_terraform(const Deployment& d) {
         "[\"0.0.0.0/0\"]\n  }}\n\n"
         "  egress {{\n    from_port = 0\n    to_port   = 0\n    protocol  = \"-1\"\n    self      = true\n  }}\n}}\n\n",
         name);
-    out += fmt::format(
-        "resource \"aws_instance\" \"work\" {{\n  count         = {}\n  ami           = var.image\n  instance_type = "
-        "\"{}\"\n"
-        "  key_name      = aws_key_pair.work.key_name\n  user_data     = file(\"${{path.module}}/cloud-init.yaml\")\n",
-        d.nodes.count, d.nodes.machine);
-    if (gang) out += "  placement_group = aws_placement_group.work.name\n";
-    if (d.sensitive)
+    std::string between;
+    for (const Deployment& pool : pools_of(d)) {
+        const bool stays = !pool_suffix(pool).empty();
+        out += between;
+        between = "\n";
+        out += fmt::format(
+            "resource \"aws_instance\" \"{}\" {{\n  count         = {}\n  ami           = var.image\n  instance_type = "
+            "\"{}\"\n"
+            "  key_name      = aws_key_pair.work.key_name\n  user_data     = "
+            "file(\"${{path.module}}/cloud-init.yaml\")\n",
+            stays ? "stays" : "work", pool.nodes.count, d.nodes.machine);
+        if (gang) out += "  placement_group = aws_placement_group.work.name\n";
+        if (d.sensitive)
+            out +=
+                "  # The data is sensitive: no machine has a public address. What it fetches leaves by the subnet's "
+                "own "
+                "way\n"
+                "  # out.\n  associate_public_ip_address = false\n";
+        out += "  subnet_id     = var.subnet\n  vpc_security_group_ids = [aws_security_group.work.id]\n";
+        if (pool.nodes.spot()) out += "\n  instance_market_options {\n    market_type = \"spot\"\n  }\n";
+        out += fmt::format(
+            "\n  # {}\n  root_block_device {{\n    volume_type = \"gp3\"\n    volume_size = {}\n    encrypted   = "
+            "true\n  "
+            "}}\n",
+            kSystemDisk, system_disk_gib(d));
         out +=
-            "  # The data is sensitive: no machine has a public address. What it fetches leaves by the subnet's own "
-            "way\n"
-            "  # out.\n  associate_public_ip_address = false\n";
-    out += "  subnet_id     = var.subnet\n  vpc_security_group_ids = [aws_security_group.work.id]\n";
-    if (d.nodes.spot()) out += "\n  instance_market_options {\n    market_type = \"spot\"\n  }\n";
-    out += fmt::format(
-        "\n  # {}\n  root_block_device {{\n    volume_type = \"gp3\"\n    volume_size = {}\n    encrypted   = true\n  "
-        "}}\n",
-        kSystemDisk, system_disk_gib(d));
-    out +=
-        "\n  # Tokens only: what runs on the node does not read the role's keys by a plain request.\n  "
-        "metadata_options {\n    http_tokens = \"required\"\n  }\n";
-    out += fmt::format(
-        "\n  tags = {{\n    Name       = \"{0}-${{count.index}}\"\n    managed-by = \"stoker\"\n    workload   = "
-        "\"{0}\"\n  }}\n}}\n",
-        name);
+            "\n  # Tokens only: what runs on the node does not read the role's keys by a plain request.\n  "
+            "metadata_options {\n    http_tokens = \"required\"\n  }\n";
+        out += fmt::format(
+            "\n  tags = {{\n    Name       = \"{0}-${{count.index}}\"\n    managed-by = \"stoker\"\n    workload   = "
+            "\"{1}\"\n  }}\n}}\n",
+            name + std::string(pool_suffix(pool)), name);
+    }
     return out;
 }
 
@@ -295,29 +332,37 @@ std::string gcp_terraform(const Deployment& d) {
             "  name = \"{}\"\n\n  group_placement_policy {{\n    vm_count    = {}\n    collocation = \"COLLOCATED\"\n  "
             "}}\n}}\n\n",
             name, d.nodes.count);
-    out += fmt::format(
-        "resource \"google_compute_instance\" \"work\" {{\n  count        = {}\n  name         = "
-        "\"{}-${{count.index}}\"\n"
-        "  machine_type = \"{}\"\n  zone         = var.zone\n  tags         = [\"{}\"]\n",
-        d.nodes.count, name, d.nodes.machine, name);
-    if (gang) out += "  resource_policies = [google_compute_resource_policy.work.id]\n";
-    out +=
-        "\n  boot_disk {\n    initialize_params {\n      image = var.image\n      size  = " +
-        std::to_string(system_disk_gib(d)) +
-        "\n    }\n  }\n\n  network_interface {\n"
-        "    network = google_compute_network.work.name\n" +
-        std::string(d.sensitive ? "    # The data is sensitive: no address outside.\n  }\n\n"
-                                : "\n    access_config {}\n  }\n\n") +
-        "  metadata = {\n    ssh-keys  = \"ubuntu:${var.ssh_key}\"\n    user-data = "
-        "file(\"${path.module}/cloud-init.yaml\")\n  }\n\n"
-        "  # GPU machines cannot be moved while they run.\n  scheduling {\n    on_host_maintenance = \"TERMINATE\"\n";
-    if (d.nodes.spot())
-        out +=
-            "    provisioning_model          = \"SPOT\"\n    preemptible                 = true\n    automatic_restart "
-            "          = false\n"
-            "    instance_termination_action = \"DELETE\"\n";
-    return out +
-           fmt::format("  }}\n\n  labels = {{\n    managed-by = \"stoker\"\n    workload   = \"{}\"\n  }}\n}}\n", name);
+    std::string between;
+    for (const Deployment& pool : pools_of(d)) {
+        const bool stays = !pool_suffix(pool).empty();
+        out += between;
+        between = "\n";
+        out += fmt::format(
+            "resource \"google_compute_instance\" \"{}\" {{\n  count        = {}\n  name         = "
+            "\"{}-${{count.index}}\"\n"
+            "  machine_type = \"{}\"\n  zone         = var.zone\n  tags         = [\"{}\"]\n",
+            stays ? "stays" : "work", pool.nodes.count, name + std::string(pool_suffix(pool)), d.nodes.machine, name);
+        if (gang) out += "  resource_policies = [google_compute_resource_policy.work.id]\n";
+        out += "\n  boot_disk {\n    initialize_params {\n      image = var.image\n      size  = " +
+               std::to_string(system_disk_gib(d)) +
+               "\n    }\n  }\n\n  network_interface {\n"
+               "    network = google_compute_network.work.name\n" +
+               std::string(d.sensitive ? "    # The data is sensitive: no address outside.\n  }\n\n"
+                                       : "\n    access_config {}\n  }\n\n") +
+               "  metadata = {\n    ssh-keys  = \"ubuntu:${var.ssh_key}\"\n    user-data = "
+               "file(\"${path.module}/cloud-init.yaml\")\n  }\n\n"
+               "  # GPU machines cannot be moved while they run.\n  scheduling {\n    on_host_maintenance = "
+               "\"TERMINATE\"\n";
+        if (pool.nodes.spot())
+            out +=
+                "    provisioning_model          = \"SPOT\"\n    preemptible                 = true\n    "
+                "automatic_restart "
+                "          = false\n"
+                "    instance_termination_action = \"DELETE\"\n";
+        out += fmt::format("  }}\n\n  labels = {{\n    managed-by = \"stoker\"\n    workload   = \"{}\"\n  }}\n}}\n",
+                           name);
+    }
+    return out;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/kube_front.h"
+#include "deploy/render/pools.h"
 #include "deploy/render/private_endpoints.h"
 #include "deploy/render/scale_set_scaling.h"
 #include "deploy/render/terraform.h"
@@ -264,6 +265,11 @@ std::string terraform_scale_set(const AzureShape& s) {
             s.name, s.size, s.count);
         if (s.neighbours) out += "  proximity_placement_group_id = azurerm_proximity_placement_group.work.id\n";
         if (s.spot) out += "\n  priority        = \"Spot\"\n  eviction_policy = \"Delete\"\n  max_bid_price   = -1\n";
+        if (s.kept > 0)
+            out += fmt::format(
+                "\n  # So many are on demand, and stay when the others are taken.\n  priority_mix {{\n    "
+                "base_regular_count            = {}\n    regular_percentage_above_base = 0\n  }}\n",
+                s.kept);
         out +=
             "\n  os_profile {\n    linux_configuration {\n      admin_username                  = \"azureuser\"\n"
             "      disable_password_authentication = true\n\n      admin_ssh_key {\n        username   = "
@@ -325,24 +331,37 @@ std::string terraform_cluster(const Deployment& d, const AzureShape& s) {
                        "true\n}\n\n"
                      : "  # The API server answers your addresses only.\n  api_server_access_profile {\n    "
                        "authorized_ip_ranges = [var.from]\n  }\n}\n\n";
-    out += fmt::format(
-        "resource \"azurerm_kubernetes_cluster_node_pool\" \"work\" {{\n  name                  = \"{}\"\n"
-        "  kubernetes_cluster_id = azurerm_kubernetes_cluster.work.id\n  vm_size               = \"{}\"\n"
-        "  # Idle GPU nodes go, down to none.\n  auto_scaling_enabled = true\n  min_count            = 0\n  max_count  "
-        "          = {}\n",
-        s.pool, s.size, s.count);
-    if (d.kind == WorkloadKind::inference) out += fmt::format("  node_count           = {}\n", s.count);
-    if (s.neighbours) out += "  proximity_placement_group_id = azurerm_proximity_placement_group.work.id\n";
-    if (s.gpu) {
-        out += "\n  # Pods that need no GPU stay off the GPU nodes.\n  node_taints = [\"sku=gpu:NoSchedule\"";
-        if (s.spot) out += ", \"kubernetes.azure.com/scalesetpriority=spot:NoSchedule\"";
-        out += "]\n";
+    std::string between;
+    for (const AzureShape& pool : azure_pools(d)) {
+        out += between;
+        between = "\n";
+        if (pool.stays) out += fmt::format("# {}\n", kPoolStays);
+        out += fmt::format(
+            "resource \"azurerm_kubernetes_cluster_node_pool\" \"{}\" {{\n  name                  = \"{}\"\n"
+            "  kubernetes_cluster_id = azurerm_kubernetes_cluster.work.id\n  vm_size               = \"{}\"\n",
+            pool.stays ? "stays" : "work", pool.pool, s.size);
+        if (pool.stays)
+            out += "  # They stay when those on spot are taken: as many, always.\n";
+        else
+            out += fmt::format(
+                "  # Idle GPU nodes go, down to none.\n  auto_scaling_enabled = true\n  min_count            = 0\n  "
+                "max_count            = {}\n",
+                pool.count);
+        if (d.kind == WorkloadKind::inference) out += fmt::format("  node_count           = {}\n", pool.count);
+        if (s.neighbours) out += "  proximity_placement_group_id = azurerm_proximity_placement_group.work.id\n";
+        if (s.gpu) {
+            out += "\n  # Pods that need no GPU stay off the GPU nodes.\n  node_taints = [\"sku=gpu:NoSchedule\"";
+            if (pool.spot) out += ", \"kubernetes.azure.com/scalesetpriority=spot:NoSchedule\"";
+            out += "]\n";
+        }
+        if (pool.spot)
+            out +=
+                "  node_labels = {\n    \"kubernetes.azure.com/scalesetpriority\" = \"spot\"\n  }\n\n"
+                "  priority        = \"Spot\"\n  eviction_policy = \"Delete\"\n  spot_max_price  = -1\n";
+        out += pool.stays ? "}\n"
+                          : "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [node_count]\n  "
+                            "}\n}\n";
     }
-    if (s.spot)
-        out +=
-            "  node_labels = {\n    \"kubernetes.azure.com/scalesetpriority\" = \"spot\"\n  }\n\n"
-            "  priority        = \"Spot\"\n  eviction_policy = \"Delete\"\n  spot_max_price  = -1\n";
-    out += "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [node_count]\n  }\n}\n";
     if (!d.front || d.front->machine.empty()) return out;
     return out +
            fmt::format(

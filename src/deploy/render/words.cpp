@@ -130,8 +130,10 @@ std::string heading(const Deployment& deployment) {
                                   ? fmt::format(", {} {}{}", count, unit, count == 1 ? "" : "s")
                                   : "";
     const std::string machine = nodes.mig ? nodes.mig->profile + " of " + nodes.machine : nodes.machine;
-    return fmt::format("{}: {} x {}{}{}, catalogue {}.", deployment.title, nodes.count, machine,
-                       nodes.region.empty() ? "" : ", " + nodes.region, parts, deployment.prediction.catalogue);
+    const std::string kept =
+        nodes.kept > 0 ? fmt::format(", {} on demand and {} on spot", nodes.kept, nodes.count - nodes.kept) : "";
+    return fmt::format("{}: {} x {}{}{}{}, catalogue {}.", deployment.title, nodes.count, machine,
+                       nodes.region.empty() ? "" : ", " + nodes.region, kept, parts, deployment.prediction.catalogue);
 }
 
 std::string head_comment(const Deployment& deployment) {

@@ -280,7 +280,9 @@ private:
                                 join_or(searched())),
                     fmt::format("write cloud: {}, or take the region out", owner));
             else if (first && is_a_place(where_.regions[i]))
-                add(item("regions", i), "regions: " + first->message(),
+                add(item("regions", i),
+                    fmt::format("regions: no region of {} named {}", join_or(searched()),
+                                printable(where_.regions[i], 40)),
                     fmt::format("it is where several lie: write residency: {} for any of them",
                                 lower(where_.regions[i])));
             else if (first)

@@ -72,7 +72,9 @@ TEST(Stack, AMixtureIsKnownByItsSizes) {
                               "1T-A60B"}) {
         const Workload w = good("version: 1\nkind: training\ndata: {tokens: 1T}\nmodel: " + std::string(model) + "\n");
         EXPECT_NEAR(parameters_of(w.model) / 1e12, 1, 0.05) << model;
-        EXPECT_NEAR(active_parameters_of(w.model) / 60e9, 1, 0.35) << model;
+        // Eight of 128 experts are 62B; what every token passes (attention, a shared expert) comes beside them.
+        EXPECT_GT(active_parameters_of(w.model) / 60e9, 0.65) << model;
+        EXPECT_LT(active_parameters_of(w.model) / 60e9, 1.5) << model;
         EXPECT_TRUE(has(assumptions(w), "experts of")) << assumptions(w);
         EXPECT_FALSE(has(assumptions(w), "WARNING")) << assumptions(w);
     }

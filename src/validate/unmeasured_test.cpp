@@ -13,7 +13,7 @@ TEST(UnmeasuredTest, OnlyDevicesWithoutRowsAreLessCertain) {
         return wider_where_unmeasured(own, catalog, *catalog.find_accelerator(name), kind).high;
     };
     EXPECT_EQ(high("H100-SXM", "serving"), own.high);
-    EXPECT_GT(high("RTX-4090", "serving"), 1.5);
+    EXPECT_GT(high("RTX-3060", "serving"), 1.5);
     EXPECT_GT(high("L4", "training"), own.high) << "five rows are not enough";
     EXPECT_EQ(wider_where_unmeasured(own, catalog, -1, "serving").high, own.high);
 }

@@ -312,16 +312,6 @@ void nearest_narrower(const Context& context, const Search& search, const std::v
     }
 }
 
-// Work for processors where only machines with GPUs are known: nothing that is said of those is the reason.
-bool only_gpus_for_processors(const Context& context) {
-    const Workload& w = context.workload;
-    const bool on_processors =
-        !w.gpu_hours && (w.kind == WorkloadKind::preprocessing || (w.kind == WorkloadKind::simulation && w.vcpu_hours));
-    return on_processors && !context.choices.empty() &&
-           std::all_of(context.choices.begin(), context.choices.end(),
-                       [](const NodeChoice& choice) { return choice.accelerator != nullptr; });
-}
-
 std::vector<std::string> clouds_with_processors(const Context& context) {
     std::vector<std::string> clouds;
     for (const NodeType& node : context.catalog.node_types())
@@ -330,6 +320,24 @@ std::vector<std::string> clouds_with_processors(const Context& context) {
             clouds.push_back(node.cloud);
     std::sort(clouds.begin(), clouds.end());
     return clouds;
+}
+
+// Work for processors where only machines with GPUs are known: nothing that is said of those is the reason.
+bool only_gpus_for_processors(const Context& context) {
+    const Workload& w = context.workload;
+    const bool on_processors =
+        !w.gpu_hours && (w.kind == WorkloadKind::preprocessing || (w.kind == WorkloadKind::simulation && w.vcpu_hours));
+    if (!on_processors) return false;
+    if (!context.choices.empty())
+        return std::all_of(context.choices.begin(), context.choices.end(),
+                           [](const NodeChoice& choice) { return choice.accelerator != nullptr; });
+    // None has a price: that of a machine with GPUs is not what is missing.
+    std::vector<std::string> others = clouds_with_processors(context);
+    others.insert(others.end(), {"any", "on-prem", "this-machine"});
+    const auto& asked = w.where.clouds;
+    return !asked.empty() && std::none_of(asked.begin(), asked.end(), [&](const std::string& cloud) {
+        return std::find(others.begin(), others.end(), cloud) != others.end();
+    });
 }
 
 // Where all prices of the clouds asked for are of one region, what lies elsewhere is no matter of the cloud, but of

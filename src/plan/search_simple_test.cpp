@@ -39,7 +39,10 @@ TEST(SearchSimple, PreprocessingOnGpusTakesGpus) {
 
 // Where only machines with GPUs are known, that is said: nobody rents them for their processors.
 TEST(SearchSimple, NoGpuIsRentedForItsProcessors) {
-    const Plan made = testing::plan("kind: preprocessing\ndata: {bytes: 10TB}\nwhere: {cloud: gcp}\n");
+    const Plan of_gcp = testing::plan("kind: preprocessing\ndata: {bytes: 10TB}\nwhere: {cloud: gcp}\n");
+    ASSERT_TRUE(of_gcp.feasible());
+    for (const Candidate& c : of_gcp.candidates) EXPECT_LT(testing::node(c.node_type).accelerator, 0);
+    const Plan made = testing::plan("kind: preprocessing\ndata: {bytes: 10TB}\nwhere: {cloud: nebius}\n");
     EXPECT_FALSE(made.feasible());
     EXPECT_NE(made.infeasible_because.find("no machines without GPUs"), std::string::npos) << made.infeasible_because;
 }

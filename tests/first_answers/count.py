@@ -19,13 +19,14 @@ def outside(lines):
     """What the nearest measured run says, where the headline's interval ends before it."""
     text = re.sub(r"\n {7,}", " ", "\n".join(lines))
     sure = re.search(r"^  sure\?(.*)$", text, re.M)
-    factor = sure and re.search(r"it (?:took (\d+\.\d) x as long|was (\d+\.\d) x as fast)", sure[1])
+    factor = sure and re.search(r"(?:it|its first token) (?:took (\d+\.\d) x as long|was (\d+\.\d) x as fast)", sure[1])
     if not factor or any(words in sure[1] for words in SAYS_LESS):
         return None
     head = next((RANGE.findall(line) for line in lines if RANGE.search(line)), [])
     if not head:
         return None
-    middle, low, high = (float(figure.replace(",", "")) - START.get(head[-1][1], 0) for figure in head[-1][:1] + head[-1][2:])
+    told = head[0 if "its first token" in factor[0] else -1]
+    middle, low, high = (float(figure.replace(",", "")) - START.get(told[1], 0) for figure in told[:1] + told[2:])
     rounding = 0.06
     together = re.search(r"; together with \d+ other sources? near it (\d+\.\d) x", sure[1])
     factor = [None, together[1] if together and factor[1] else factor[1], together[1] if together and factor[2] else factor[2]]

@@ -71,8 +71,9 @@ std::string off_text(const PublishedRun& run) {
     const double slower = run.slower();
     std::string text = fmt::format("{:.0f} % off", 100 * off);
     if (!far_off(run)) return text;
-    text += slower > 1 ? fmt::format(": it took {:.1f} x as long", slower)
-                       : fmt::format(": it was {:.1f} x as fast", 1 / slower);
+    const std::string_view what = run.metric == "ttft_ms" ? "its first token" : "it";
+    text += slower > 1 ? fmt::format(": {} took {:.1f} x as long", what, slower)
+                       : fmt::format(": {} was {:.1f} x as fast", what, 1 / slower);
     if (run.other_sources > 0)
         text += fmt::format("; together with {} other source{} near it {:.1f} x", run.other_sources,
                             run.other_sources > 1 ? "s" : "",

@@ -57,6 +57,9 @@ TEST(EvidenceText, WhatOthersShowedStandsBesideAnOutlier) {
     EXPECT_EQ(off_text(run), "10 % off");
     run.measured = 10, run.predicted = 20, run.other_sources = 1, run.together = 0.8;
     EXPECT_EQ(off_text(run), "100 % off: it was 2.0 x as fast; together with 1 other source near it 1.2 x");
+    // Of a first token the rest of the answer says nothing.
+    run.metric = "ttft_ms", run.measured = 480, run.predicted = 200, run.other_sources = 0;
+    EXPECT_EQ(off_text(run), "58 % off: its first token took 2.4 x as long");
 }
 
 TEST(EvidenceText, WhatSetsARunApartIsListedUpToFour) {

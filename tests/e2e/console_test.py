@@ -286,7 +286,7 @@ def test_gpus_as_metrics_of_the_agent_has_them(t):
 
 def test_the_server_goes_and_comes_back_under_an_open_page(t):
     """A page that looks alive and is not would be believed."""
-    server = t.up()
+    server = t.up("--listen", t.own_address())
     at = url(t)
     run = ask(t, "POST", "/api/v1/runs", {"name": "goes-on", "command": ["sh", "-c", "for i in $(seq 1 300); do echo tick-$i; sleep 0.5; done"]})["run"]
     t.wait_state(run, "running")

@@ -21,7 +21,7 @@ class Fleet:
         in_memory(t)
         listed = [{"name": name, "vcpus": 1, "memory": "1GiB", "gpus": 2, "gpu": "H100"} for name in nodes]
         self.nodes = t.write("nodes.yaml", json.dumps({"nodes": listed}))
-        self.server = t.up("--nodes", self.nodes, "--health-gate", gate)
+        self.server = t.up("--nodes", self.nodes, "--health-gate", gate, "--listen", t.own_address())
         made = t.json("key", "make", "agents", "--service", "--role", "agent", "--of-provider")
         self.key = t.write("agent.key", made["secret"])
         self.at = json.load(open(os.path.join(t.folder, "server.json")))["url"]

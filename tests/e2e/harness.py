@@ -10,9 +10,11 @@ import ctypes
 import json
 import mmap
 import os
+import random
 import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -82,6 +84,15 @@ class Stoker:
         process.out_path, process.err_path = out.name, err.name
         self.servers.append(process)
         return process
+
+    def own_address(self):
+        """For a server that is started again at the same place: neither the default, which another test's server takes
+        meanwhile, nor a port that the kernel gives to whoever connects somewhere."""
+        while True:
+            port = random.randrange(21_000, 32_000)
+            with socket.socket() as free:
+                if free.connect_ex(("127.0.0.1", port)) != 0:
+                    return f"127.0.0.1:{port}"
 
     def up(self, *words):
         process = self.start("up", *words)

@@ -67,7 +67,7 @@ void check_k8s021(const File& file, Report& report) {
                                : nullptr;
         const Value by_kind = kind && !training ? Value::of(kind) : Value();
         if (by_kind.present()) training = &by_kind;
-        if (!training || k8s021_saves(workload)) return;
+        if (!training || !training->source || k8s021_saves(workload)) return;
         Finding* finding = report.add(*training->source, training->span, workload.address,
                                       "a training on spot nodes that saves no checkpoint: an eviction loses all of it");
         report.relate(finding, *spot->source, spot->span, "spot nodes");

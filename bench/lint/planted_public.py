@@ -17,7 +17,6 @@ import collections
 import hashlib
 import io
 import json
-import math
 import os
 import pathlib
 import subprocess
@@ -25,6 +24,8 @@ import sys
 import tarfile
 import tempfile
 import urllib.request
+
+from labels import wilson
 
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "tests/lint/public/planted.tsv"
 AWAY = 3
@@ -165,20 +166,11 @@ def judge(case, before, after):
     return "missed", others
 
 
-def wilson(right, all_of_them):
-    if all_of_them == 0:
-        return "-"
-    p, n, z = right / all_of_them, all_of_them, 1.96
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return f"{100 * p:.1f} % ({right}/{n}; {100 * (middle - half):.0f}-{100 * (middle + half):.0f})"
-
-
 def report(name, cases, outcomes):
     firm = [case for case in cases if case.sort == "firm" and outcomes[case.id][0] != "there before"]
     found = sum(outcomes[case.id][0] == "found" for case in firm)
     others = [(case, finding) for case in cases for finding in outcomes[case.id][1]]
-    print(f"{name}: found {wilson(found, len(firm))}; twins told {sum(outcomes[case.id][0] == 'told' for case in cases)} of "
+    print(f"{name}: found {wilson(found, len(firm)).strip()}; twins told {sum(outcomes[case.id][0] == 'told' for case in cases)} of "
           f"{sum(case.sort == 'twin' for case in cases)}; other new findings {len(others)}")
     for key, title in ((lambda case: case.kind, "front end"), (lambda case: case.rule.rstrip("0123456789"), "rules")):
         counts = collections.defaultdict(lambda: [0, 0])

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -59,10 +60,10 @@ std::string escaped(std::string_view text) {
     return result;
 }
 
-Json variables(const GangSpec& gang, const PodShape& shape, int local, const std::string& name) {
+Json variables(const GangSpec& gang, const std::map<std::string, std::string>& shared, const PodShape& shape, int local,
+               const std::string& name) {
     const auto text = [](auto number) { return std::to_string(number); };
     const RankSpec& first = gang.ranks[0];
-    const std::map<std::string, std::string> shared = shared_environment(gang);
     std::map<std::string, std::string> all =
         thread_pool_environment(planned_threads(first.cpu_milli, first.gpus), first.gpus, shared);
     all["PYTHONUNBUFFERED"] = "1";
@@ -360,12 +361,15 @@ Json job_manifest(const OperationId& operation, const GangSpec& gang, const GpuP
                       .set(kOperation, operation.text());
     Json mounts = Json::array();
     Json volumes = volumes_of(options, gang, gpus, mounts);
+    // The same in each container, of however many ranks: made once.
+    const std::map<std::string, std::string> shared = shared_environment(gang);
+    const std::string script_of_rank = rank_script(gang, shape.per_pod);
     const auto container = [&](const std::string& named, const std::string& script, int local, bool devices) {
         Json made = Json::object()
                         .set("name", named)
                         .set("image", image)
                         .set("command", words_of(script, gang))
-                        .set("env", variables(gang, shape, local, name))
+                        .set("env", variables(gang, shared, shape, local, name))
                         .set("resources", resources_of(most, place, devices))
                         .set("volumeMounts", mounts);
         if (gang.folder.starts_with('/')) made.set("workingDir", gang.folder);
@@ -373,7 +377,7 @@ Json job_manifest(const OperationId& operation, const GangSpec& gang, const GpuP
     };
     Json containers = Json::array();
     for (int local = 0; local < shape.per_pod; ++local)
-        containers.push(container(container_name(local), rank_script(gang, shape.per_pod), local, true));
+        containers.push(container(container_name(local), script_of_rank, local, true));
     Json pod = Json::object()
                    .set("restartPolicy", "Never")
                    .set("subdomain", kRendezvous)

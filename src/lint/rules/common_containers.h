@@ -45,6 +45,13 @@ void each_service(const File& file, F&& visit) {
     });
 }
 
+// f(const Container&): those of workloads, and blocks of resources among the values of a chart that is elsewhere.
+template <typename F>
+void each_with_resources(const File& file, F&& visit) {
+    each_container(file, [&](const Workload&, const Container& container) { visit(container); });
+    if (file.kinds.has(Kind::helm)) each_service(file, visit);
+}
+
 // Also what other device plugins call a part of a GPU (nvidia.com/gpumem): it says that devices are dealt with.
 bool is_device_resource(std::string_view key);
 bool is_rdma_resource(std::string_view key);  // rdma/..., nvidia.com/mlnxnics

@@ -5,7 +5,7 @@
 namespace stoker::lint {
 
 void check_k8s004(const File& file, Report& report) {
-    const auto judge = [&](const Container& container) {
+    each_with_resources(file, [&](const Container& container) {
         for (const Quantity& request : container.resources) {
             if (request.limit || !is_accelerator_resource(request.resource) || container.limit(request.resource))
                 continue;
@@ -26,10 +26,7 @@ void check_k8s004(const File& file, Report& report) {
                 edit = line_before(*node.parent, "limits:\n  " + row);
             if (edit) report.fix(finding, *node.source, FixClass::safe, "add the limit: " + row, {std::move(*edit)});
         }
-    };
-    each_container(file, [&](const Workload&, const Container& container) { judge(container); });
-    // Blocks of resources among the values of a chart that is elsewhere.
-    if (file.kinds.has(Kind::helm)) each_service(file, judge);
+    });
 }
 
 }  // namespace stoker::lint

@@ -5,7 +5,7 @@
 namespace stoker::lint {
 
 void check_k8s005(const File& file, Report& report) {
-    const auto judge = [&](const Container& container) {
+    each_with_resources(file, [&](const Container& container) {
         for (const Quantity& request : container.resources) {
             if (request.limit || !is_accelerator_resource(request.resource)) continue;
             const Quantity* limit = container.limit(request.resource);
@@ -22,10 +22,7 @@ void check_k8s005(const File& file, Report& report) {
                 report.fix(finding, *request.amount.source, FixClass::unsafe, "set the request to the limit",
                            {{request.amount.span, std::string(limit->amount.source->text(limit->amount.span))}});
         }
-    };
-    each_container(file, [&](const Workload&, const Container& container) { judge(container); });
-    // Blocks of resources among the values of a chart that is elsewhere.
-    if (file.kinds.has(Kind::helm)) each_service(file, judge);
+    });
 }
 
 }  // namespace stoker::lint

@@ -8,7 +8,7 @@
 namespace stoker::lint {
 
 void check_k8s006(const File& file, Report& report) {
-    const auto judge = [&](const Container& container) {
+    each_with_resources(file, [&](const Container& container) {
         for (const Quantity& quantity : container.resources) {
             const Node* node = quantity.amount.node;
             if (!is_accelerator_resource(quantity.resource) || !node || !node->known || !node->is_scalar()) continue;
@@ -27,10 +27,7 @@ void check_k8s006(const File& file, Report& report) {
             report.add(*node->source, place, container.address,
                        fmt::format("the quantity of {} {}: {}", quantity.resource, what, then));
         }
-    };
-    each_container(file, [&](const Workload&, const Container& container) { judge(container); });
-    // Blocks of resources among the values of a chart that is elsewhere.
-    if (file.kinds.has(Kind::helm)) each_service(file, judge);
+    });
 }
 
 }  // namespace stoker::lint
